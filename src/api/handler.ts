@@ -26,7 +26,7 @@ import {
   readRetireRequest,
   readStreamsQuery,
 } from "./requests.ts";
-import { errorResponse, jsonResponse, methodNotAllowed, withoutBody } from "./responses.ts";
+import { errorResponse, JSON_HEADERS, jsonResponse, withoutBody } from "./responses.ts";
 
 export interface HandlerOptions {
   log: EventLog;
@@ -91,19 +91,18 @@ export function createHandler(options: HandlerOptions): HttpHandler {
     const route = routes.get(path);
     if (route === undefined) return NOT_FOUND;
     const endpoint = route.get(request.method === "HEAD" ? "GET" : request.method);
-    return endpoint?.(request, query) ?? methodNotAllowed(allowOf(route));
-  };
-  const failed = (request: HttpRequest, error: unknown): HttpResponse => {
-    if (error instanceof ApiError) return memory.reserveFor(errorResponse(error));
-    reportFailure(request, error);
-    return INTERNAL_ERROR;
+    return endpoint?.(request, query) ?? methodNotAllowed(route);
   };
   return async (request) => {
     let response;
     try {
       response = await respond(request);
     } catch (error) {
-      response = failed(request, error);
+      if (error instanceof ApiError) response = memory.reserveFor(errorResponse(error));
+      else {
+        reportFailure(request, error);
+        response = INTERNAL_ERROR;
+      }
     }
     if (log.isPoisoned) {
       response = { ...response, headers: { ...response.headers, ...WRITER_POISONED } };
@@ -192,10 +191,11 @@ function hasOneHost(request: HttpRequest): boolean {
   return host === null ? !request.isHttp11 : !host.includes(", ");
 }
 
-/** Returns the `Allow` header for a route. */
-function allowOf(route: Route): string {
+function methodNotAllowed(route: Route): HttpResponse {
   const methods = route.has("GET") ? [...route.keys(), "HEAD"] : [...route.keys()];
-  return methods.sort().join(", ");
+  const allow = methods.sort().join(", ");
+  const error = new ApiError("method_not_allowed", `method not allowed; use ${allow}`);
+  return { ...errorResponse(error), headers: { ...JSON_HEADERS, allow } };
 }
 
 /** Splits a target in origin or absolute form (RFC 9112 section 3.2) without decoding it. */

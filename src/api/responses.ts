@@ -35,12 +35,6 @@ export function refusalResponse(error: MalformedRequestError, isHead: boolean): 
   return isHead ? withoutBody(response) : response;
 }
 
-/** Returns a 405 response. @param allow the methods that the path supports. */
-export function methodNotAllowed(allow: string): HttpResponse {
-  const error = new ApiError("method_not_allowed", `method not allowed; use ${allow}`);
-  return { ...errorResponse(error), headers: { ...JSON_HEADERS, allow } };
-}
-
 /** Returns the response to HEAD, given the response to GET. */
 export function withoutBody(response: HttpResponse): HttpResponse {
   const { headers, body } = response;
