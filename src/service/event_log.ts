@@ -9,7 +9,7 @@ import { Admission } from "./admission.ts";
 import { BacklogGate } from "./backlog_gate.ts";
 import { BatchPreparer } from "./batch_preparer.ts";
 import { ChangeSignal } from "./change_signal.ts";
-import { type FollowHub, FollowSession, LivePages } from "./follow.ts";
+import { createLivePages, type FollowHub, FollowSession } from "./follow.ts";
 import { LogState } from "./log_state.ts";
 import { appendMutation, retireMutation } from "./mutation.ts";
 import { StreamPages, type StreamsPage, type StreamsQuery } from "./streams.ts";
@@ -69,7 +69,7 @@ export class EventLogService {
       snapshot: () => log.snapshot,
       ended: () => this.#followEnd(),
       changes: this.#changes,
-      livePages: new LivePages(),
+      livePages: createLivePages(),
       reserve: (bytes, isWanted) => this.#reserveWhile(bytes, isWanted),
       report,
     };

@@ -28,7 +28,8 @@ export interface FollowHub {
   /** Returns why sessions must end; null while the service runs. */
   ended(): { reason: FollowEndReason; detail: string } | null;
   readonly changes: ChangeSignal;
-  readonly livePages: LivePages;
+  /** The live pages that followers share. Each was read up to the newest frontier. */
+  readonly livePages: LruCache<FollowPage>;
   /** Waits for the memory of a large block while it is wanted. @returns how to release it. */
   reserve(sizeBytes: number, isWanted: () => boolean): Promise<() => void>;
   report(line: string): void;
@@ -166,10 +167,8 @@ export class FollowSession implements Watcher {
   }
 
   async #readLive(snapshot: LogSnapshot): Promise<Uint8Array | null> {
-    const isWanted = () => !isShutdown(this.#hub);
     this.#matchAfter = undefined;
-    const { livePages, reserve } = this.#hub;
-    const page = await livePages.read(snapshot, this.#position("live"), isWanted, reserve);
+    const page = await readLivePage(this.#hub, snapshot, this.#position("live"));
     this.#usePage(page);
     if (this.#isOver()) return null;
     this.#moveTo(page);
@@ -312,30 +311,25 @@ function eventsRecord(
   ]);
 }
 
-/** The live pages that followers share. Each page was read up to the newest frontier. */
-export class LivePages {
-  readonly #pages = new LruCache<FollowPage>(LIVE_PAGES_BYTES_MAX, pageBytes);
+export function createLivePages(): LruCache<FollowPage> {
+  return new LruCache(LIVE_PAGES_BYTES_MAX, pageBytes);
+}
 
-  /**
-   * See `readFollowPage()`; `isWanted` must be the same for all followers. All that wait for a page
-   * count as its users before the first of them can release it.
-   */
-  async read(
-    snapshot: LogSnapshot,
-    position: FollowPosition,
-    isWanted: () => boolean,
-    reserve: FollowHub["reserve"],
-  ): Promise<FollowPage> {
-    const key = JSON.stringify([snapshot.frontier, position]);
-    const page = await this.#pages.load(
-      key,
-      () => readFollowPage(snapshot, position, isWanted, reserve),
-    );
-    page.users += 1;
-    // A page over the limit is shared only while it is read.
-    if (pageBytes(page) > LIVE_PAGES_BYTES_MAX) this.#pages.delete(key);
-    return page;
-  }
+/** All that wait for a page count as its users before the first of them can release it. */
+export async function readLivePage(
+  hub: FollowHub,
+  snapshot: LogSnapshot,
+  position: FollowPosition,
+): Promise<FollowPage> {
+  const { livePages, reserve } = hub;
+  const isWanted = () => !isShutdown(hub);
+  const read = () => readFollowPage(snapshot, position, isWanted, reserve);
+  const key = JSON.stringify([snapshot.frontier, position]);
+  const page = await livePages.load(key, read);
+  page.users += 1;
+  // A page over the limit is shared only while it is read.
+  if (pageBytes(page) > LIVE_PAGES_BYTES_MAX) livePages.delete(key);
+  return page;
 }
 
 function pageBytes({ record }: FollowPage): number {

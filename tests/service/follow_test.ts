@@ -11,11 +11,12 @@ import { SCAN_PAUSE_BYTES } from "../../src/log/read/event_scan.ts";
 import type { LogSnapshot } from "../../src/log/read/snapshot.ts";
 import { ChangeSignal } from "../../src/service/change_signal.ts";
 import {
+  createLivePages,
   type FollowHub,
   type FollowPosition,
   FollowSession,
-  LivePages,
   readFollowPage,
+  readLivePage,
 } from "../../src/service/follow.ts";
 import {
   FOLLOW_ALL,
@@ -179,18 +180,21 @@ test("readFollowPage() reads a large event alone, and holds its memory until its
   assert.deepEqual(none.count, { held: 0, most: 1 });
 });
 
-test("a session that ends while a large record is sent holds its memory until it is closed", async () => {
-  const { snapshot } = await logOf([LONG]);
-  const { count, reserve } = countingMemory();
-  const hub: FollowHub = {
+function hubOf(snapshot: LogSnapshot, reserve: FollowHub["reserve"]): FollowHub {
+  return {
     snapshot: () => snapshot,
     ended: () => null,
     changes: new ChangeSignal(snapshot.frontier),
-    livePages: new LivePages(),
+    livePages: createLivePages(),
     reserve,
     report: () => {},
   };
-  const session = new FollowSession(hub, FOLLOW_ALL, () => {});
+}
+
+test("a session that ends while a large record is sent holds its memory until it is closed", async () => {
+  const { snapshot } = await logOf([LONG]);
+  const { count, reserve } = countingMemory();
+  const session = new FollowSession(hubOf(snapshot, reserve), FOLLOW_ALL, () => {});
   await session.next();
   session.end("buffer_exceeded", "");
   assert.equal(count.held, 1);
@@ -198,13 +202,10 @@ test("a session that ends while a large record is sent holds its memory until it
   assert.equal(count.held, 0);
 });
 
-test("LivePages.read() reads a page once for all followers, and again after a failed read", async () => {
+test("readLivePage() reads a page once for all followers, and again after a failed read", async () => {
   const { storage, snapshot } = await logOf([WANTED]);
-  const pages = new LivePages();
-  const readBoth = () =>
-    [1, 2].map(async () =>
-      await pages.read(snapshot, POSITION, () => true, () => Promise.resolve(() => {}))
-    );
+  const hub = hubOf(snapshot, countingMemory().reserve);
+  const readBoth = () => [1, 2].map(() => readLivePage(hub, snapshot, POSITION));
   storage.hook = failNth("read", 1, { errno: "EIO" });
   for (const failure of readBoth()) await assert.rejects(failure, { code: "EIO" });
   const users = readBoth().map(async (page) => (await page).users);
