@@ -82,7 +82,6 @@ function readCursor(cursor: string, code: ErrorCode): StreamsQuery["after"] {
   throw new ApiError(code, "after must be the next_after of an earlier page: source/stream");
 }
 
-/** Returns the source to retire. */
 export function readRetireRequest(body: Uint8Array): string {
   const { v = 1, source } = parseBody(body, RETIRE_MEMBERS);
   const code = "invalid_source_retirement";

@@ -3,22 +3,17 @@ import { Buffer } from "node:buffer";
 import { ApiError, ERROR_STATUS, type ErrorCode } from "../event/api_error.ts";
 import type { HttpResponse, MalformedRequestError } from "../http/message.ts";
 
-/** Value of the `Retry-After` header in a 429 response. */
-const RETRY_AFTER_SECONDS = 1;
-
-/** Headers for every JSON document. */
 export const JSON_HEADERS: HttpResponse["headers"] = { "content-type": "application/json" };
 
 const ERROR_HEADERS: { readonly [code in ErrorCode]?: HttpResponse["headers"] } = {
   unauthorized: { ...JSON_HEADERS, "www-authenticate": "Bearer" },
-  overloaded: { ...JSON_HEADERS, "retry-after": String(RETRY_AFTER_SECONDS) },
+  overloaded: { ...JSON_HEADERS, "retry-after": "1" },
 };
 
 export function jsonResponse(document: unknown): HttpResponse {
   return { status: 200, headers: JSON_HEADERS, body: JSON.stringify(document) };
 }
 
-/** Returns the error document for a failed request. */
 export function errorResponse(
   { code, message, context }: ApiError,
 ): HttpResponse & { body: string } {

@@ -76,8 +76,7 @@ const LINE_HASH = constant(`${nameOf(layout.EVENT_HASH)}"${NO_HASH}${LINE_CLOSE}
 const ENVELOPE_START = constant('{"batch_id":');
 const ENVELOPE_EVENT = constant(`","event_id":"${NO_ID}","kind":`);
 const ENVELOPE_TIME = constant(`,"observed_at":"${NO_TIME}"`);
-const DIGEST_START = constant('{"events":[');
-const DIGEST_FIRST = constant('{"content_hash":"');
+const DIGEST_START = constant('{"events":[{"content_hash":"');
 const DIGEST_NEXT = constant(',{"content_hash":"');
 const DIGEST_KIND = constant('","kind":');
 const DIGEST_SOURCE = constant('],"source":');
@@ -196,10 +195,9 @@ class BatchEncoder {
   #digest(source: Part): string {
     const writer = this.writer;
     const start = writer.size;
-    this.#put(DIGEST_START);
     for (let index = 0; index < this.#count; index++) {
       const piece = index * PIECES;
-      this.#put(index === 0 ? DIGEST_FIRST : DIGEST_NEXT);
+      this.#put(index === 0 ? DIGEST_START : DIGEST_NEXT);
       this.#putContentHash(piece);
       this.#putMember(DIGEST_KIND, piece + KIND);
       this.#putOccurredAt(piece);

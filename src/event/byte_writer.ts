@@ -27,7 +27,6 @@ export class ByteWriter {
     this.bytes = larger;
   }
 
-  /** Appends a copy of `bytes`. */
   append(bytes: Uint8Array): void {
     this.reserve(bytes.length);
     this.bytes.set(bytes, this.size);
@@ -62,7 +61,6 @@ export function putAscii(text: string, into: Uint8Array, start: number): void {
   for (let at = 0; at < text.length; at++) into[start + at] = text.charCodeAt(at);
 }
 
-/** Whether `bytes` contains `text` at `at`. */
 export function startsWith(bytes: Uint8Array, at: number, text: Uint8Array): boolean {
   for (let index = 0; index < text.length; index++) {
     if (bytes[at + index] !== text[index]) return false;

@@ -14,9 +14,6 @@ import {
   INGEST_BODY_BYTES_MAX,
 } from "../limits.ts";
 
-/** How long an admitted body waits for more memory before it gets a 429. */
-const BODY_ROOM_WAIT_MS = 10_000;
-
 const DEFAULT_LIMITS = {
   /** Bytes reserved by all bodies together. */
   totalBytes: ADMITTED_BODY_BYTES_MAX,
@@ -24,7 +21,8 @@ const DEFAULT_LIMITS = {
   bodyBytes: INGEST_BODY_BYTES_MAX,
   waitersMax: ADMISSION_WAITERS_MAX,
   admitWaitMs: ADMISSION_WAIT_MS,
-  growWaitMs: BODY_ROOM_WAIT_MS,
+  /** How long an admitted body waits for more memory before it gets a 429. */
+  growWaitMs: 10_000,
 };
 
 /** Memory reserved by one body. Only `Admission` changes it. */
@@ -62,7 +60,6 @@ export class Admission {
     assert(this.#limits.bodyBytes * 2 <= this.#limits.totalBytes, "the budget must fit two bodies");
   }
 
-  /** Bytes reserved by all bodies together. */
   get heldBytes(): number {
     return this.#heldBytes + this.#smallBytes;
   }

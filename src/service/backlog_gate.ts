@@ -42,7 +42,6 @@ export class BacklogGate {
     }
   }
 
-  /** Ends all waits. */
   endWaits(): void {
     this.#isEnded = true;
     this.#sealer.endWaits();

@@ -80,7 +80,6 @@ export class ChangeSignal {
     }
   }
 
-  /** Wakes all watchers. */
   fire(): void {
     void this.#wakeLater(this.#watchers());
   }

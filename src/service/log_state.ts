@@ -13,10 +13,8 @@ import type { BatchIndex } from "../log/wal/batch_index.ts";
 import type { BatchEntry } from "../log/wal/commit_frame.ts";
 import { type Maybe, whenKnown } from "../maybe.ts";
 
-/** The retirement of a source. */
 export type Retirement = Pick<RetirementReceipt, "final_frontier" | "retirement_event_id">;
 
-/** Returns the batch id of a source's retirement. */
 export function retirementBatchId(source: string, finalFrontier: string): string {
   return `${RESERVED_BATCH_PREFIX}retire/${source}/${finalFrontier}`;
 }
@@ -44,7 +42,6 @@ export class LogState {
       this.#files.sealed.streamFrontier(source, stream);
   }
 
-  /** Returns the retirement of a source, or null if it is not retired. */
   findRetirement(source: string): Maybe<Retirement | null> {
     const unsealedFrontier = this.#findUnsealed((batches) => batches.sourceFrontier(source));
     const hasRetirements = this.#files.unsealed.some(({ batches }) => batches.hasRetirements);
