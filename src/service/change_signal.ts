@@ -32,6 +32,7 @@ type Groups = Map<string, Set<Watcher>>;
 export class ChangeSignal {
   /** By the members that the filters test, a bit for each in the order of `lineMembers()`. */
   readonly #groups: readonly Groups[] = Array.from({ length: 16 }, () => new Map());
+  readonly #watchers = new Set<Watcher>();
   #due: Watcher[] = [];
   #timer: ReturnType<typeof setInterval> | undefined;
   /** Last event of the commits that watchers were told about. */
@@ -41,21 +42,27 @@ export class ChangeSignal {
     this.frontier = frontier;
   }
 
+  get watchers(): number {
+    return this.#watchers.size;
+  }
+
   /** Tells `watcher` about later commits, until it is removed. */
   add(watcher: Watcher): void {
+    this.#watchers.add(watcher);
     const { tested, key } = placeOf(watcher.filter);
     const groups = this.#groups[tested]!;
     groups.set(key, (groups.get(key) ?? new Set()).add(watcher));
-    const wakeDue = () => this.#wakeLater(this.#watchers().filter((watcher) => watcher.isDue()));
+    const wakeDue = () => this.#wakeLater([...this.#watchers].filter((each) => each.isDue()));
     this.#timer ??= setInterval(wakeDue, SWEEP_MS).unref();
   }
 
   remove(watcher: Watcher): void {
+    this.#watchers.delete(watcher);
     const { tested, key } = placeOf(watcher.filter);
     const group = this.#groups[tested]!.get(key);
     group?.delete(watcher);
     if (group?.size === 0) this.#groups[tested]!.delete(key);
-    if (this.#groups.some(({ size }) => size > 0)) return;
+    if (this.#watchers.size > 0) return;
     clearInterval(this.#timer);
     this.#timer = undefined;
   }
@@ -81,11 +88,7 @@ export class ChangeSignal {
   }
 
   fire(): void {
-    void this.#wakeLater(this.#watchers());
-  }
-
-  #watchers(): Watcher[] {
-    return this.#groups.flatMap((groups) => [...groups.values()].flatMap((group) => [...group]));
+    void this.#wakeLater([...this.#watchers]);
   }
 
   async #wakeLater(watchers: readonly Watcher[]): Promise<void> {

@@ -25,11 +25,10 @@ export type EventLog = Pick<
 >;
 
 /** A finite replay of one snapshot, piece by piece. */
-export interface Replay
-  extends Pick<EventScan, "snapshotThroughEventId" | "lastEventId" | "nextAfter" | "close"> {
-  /** See `EventScan.next()`. */
-  next(): Promise<Uint8Array | null>;
-}
+export type Replay = Pick<
+  EventScan,
+  "snapshotThroughEventId" | "lastEventId" | "nextAfter" | "next" | "close"
+>;
 
 /** A follow response, record by record. */
 export type Follow = Pick<FollowSession, "next" | "end" | "close">;
@@ -54,7 +53,6 @@ export class EventLogService {
     bodyBytes: LARGE_BLOCK_BYTES_MAX,
   });
   readonly #receipts = { batches: 0, events: 0, duplicates: 0 };
-  #followers = 0;
   #shuttingDown = false;
 
   /** @param backlogWaitMs how long a new batch waits for sealing; default `BACKLOG_WAIT_MS`. */
@@ -77,7 +75,7 @@ export class EventLogService {
 
   /** Counters and sizes for operator reports, with the member names used there. */
   get size() {
-    return { ...this.#receipts, followers: this.#followers, ...this.#log.size };
+    return { ...this.#receipts, followers: this.#changes.watchers, ...this.#log.size };
   }
 
   /** The last durable event's id; null for an empty log. */
@@ -169,11 +167,10 @@ export class EventLogService {
 
   /** @throws {ApiError} `overloaded` if there are too many followers. */
   follow(query: ReplayQuery): Follow {
-    if (this.#followers >= FOLLOWERS_MAX) {
+    if (this.#changes.watchers >= FOLLOWERS_MAX) {
       throw new ApiError("overloaded", `limit of ${FOLLOWERS_MAX} followers reached; retry later`);
     }
-    this.#followers += 1;
-    return new FollowSession(this.#hub, query, () => this.#followers -= 1);
+    return new FollowSession(this.#hub, query);
   }
 
   /** @throws {ApiError} `stream_anchor_unavailable`. */

@@ -41,7 +41,6 @@ export class FollowSession implements Watcher {
   readonly #query: ReplayQuery;
   /** Dropped once delivered, since a snapshot keeps sealed files open. */
   #snapshot: LogSnapshot | null;
-  readonly #onClose: () => void;
   #phase: "snapshot" | "caught_up" | "live" | "over" = "snapshot";
   #after: string | null;
   #lastEventId: string | null = null;
@@ -54,14 +53,13 @@ export class FollowSession implements Watcher {
   /** Position in the last record sent; undefined before the first. */
   #sentAfter: string | null | undefined;
 
-  /** @param onClose called once when the session is over. */
-  constructor(hub: FollowHub, query: ReplayQuery, onClose: () => void) {
+  /** The session watches the hub's changes until it is over. */
+  constructor(hub: FollowHub, query: ReplayQuery) {
     this.#hub = hub;
     this.#query = query;
     this.filter = query.filter;
     this.#snapshot = hub.snapshot();
     this.#after = query.after ?? null;
-    this.#onClose = onClose;
     hub.changes.add(this);
   }
 
@@ -105,7 +103,6 @@ export class FollowSession implements Watcher {
     this.#phase = "over";
     this.#hub.changes.remove(this);
     this.wake();
-    this.#onClose();
   }
 
   matched(before: string | null): void {

@@ -194,7 +194,7 @@ function hubOf(snapshot: LogSnapshot, reserve: FollowHub["reserve"]): FollowHub 
 test("a session that ends while a large record is sent holds its memory until it is closed", async () => {
   const { snapshot } = await logOf([LONG]);
   const { count, reserve } = countingMemory();
-  const session = new FollowSession(hubOf(snapshot, reserve), FOLLOW_ALL, () => {});
+  const session = new FollowSession(hubOf(snapshot, reserve), FOLLOW_ALL);
   await session.next();
   session.end("buffer_exceeded", "");
   assert.equal(count.held, 1);

@@ -1,4 +1,5 @@
 /** An `EventLog` whose properties a test defines. All other properties throw. */
+import { Buffer } from "node:buffer";
 import type { EventLog, Replay } from "../../src/service/event_log.ts";
 
 export function stubLog(members: Partial<EventLog>): EventLog {
@@ -39,7 +40,7 @@ export function stubReplay(pieces: Iterable<string | Error>): Replay {
       const { done, value } = iterator.next();
       if (done) return null;
       if (value instanceof Error) throw value;
-      return new TextEncoder().encode(value);
+      return Buffer.from(value);
     },
   };
 }
