@@ -11,26 +11,20 @@ const HASH_BYTES = 32;
 export const GENESIS_HEAD_HEX: string = sha256Hex("service/genesis/v1");
 
 export class HistoryChain {
-  #head: string;
-  /** The current head, followed by the next event's hash. */
+  /** Head after all events so far, 64 lowercase hex digits. */
+  head: string;
+  /** The head and the hash of the event that follows it. */
   readonly #link = new Uint8Array(2 * HASH_BYTES);
 
-  /** @param head 64 lowercase hex digits. */
   constructor(head: string = GENESIS_HEAD_HEX) {
-    this.#head = head;
-    decodeHex(head, this.#link, 0);
-  }
-
-  /** Head after all events so far, 64 lowercase hex digits. */
-  get head(): string {
-    return this.#head;
+    this.head = head;
   }
 
   /** Appends an event. @param eventHash 64 lowercase hex digits. */
   append(eventHash: string): void {
+    decodeHex(this.head, this.#link, 0);
     decodeHex(eventHash, this.#link, HASH_BYTES);
-    this.#head = sha256Hex(this.#link);
-    decodeHex(this.#head, this.#link, 0);
+    this.head = sha256Hex(this.#link);
   }
 }
 
