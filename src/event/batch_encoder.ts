@@ -91,12 +91,13 @@ const ID_PREFIX_BYTES = '","event_id":"'.length;
 class BatchEncoder {
   /** The scratch buffer; callers append pieces to it. */
   writer: ByteWriter = newScratch();
-  #count = 0;
+  /** Events added so far. */
+  count = 0;
   readonly #pieces = new Int32Array(BATCH_EVENTS_MAX * PIECES);
 
   begin(): void {
     this.writer.size = CONSTANTS.length;
-    this.#count = 0;
+    this.count = 0;
   }
 
   /** Frees an outsized scratch buffer. Called after each batch. */
@@ -109,9 +110,9 @@ class BatchEncoder {
 
   /** Adds an event, up to BATCH_EVENTS_MAX per batch; returns the index of its pieces. */
   addEvent(): number {
-    const first = this.#count * PIECES;
+    const first = this.count * PIECES;
     this.#pieces.fill(0, first, first + PIECES);
-    this.#count += 1;
+    this.count += 1;
     return first;
   }
 
@@ -131,7 +132,7 @@ class BatchEncoder {
 
   /** Completes the batch, whose source and id are string literals in the scratch buffer. */
   finish(source: Part, batchId: Part): { events: EncodedEvents; batchDigest: string } {
-    const count = this.#count;
+    const count = this.count;
     const offsets = new Int32Array(count * OFFSETS);
     const lines = this.#lines(source, batchId, offsets);
     const envelopes = this.#envelopes(source, batchId, offsets);
@@ -152,7 +153,7 @@ class BatchEncoder {
     const upToStream = this.#join(LINE_ID, source, STREAM_NAME);
     const afterPayload = this.#join(LINE_BATCH, batchId, LINE_HASH);
     const start = writer.size;
-    for (let index = 0; index < this.#count; index++) {
+    for (let index = 0; index < this.count; index++) {
       const piece = index * PIECES;
       this.#putMember(upToStream, piece + STREAM);
       this.#putMember(RECORD_KEY_NAME, piece + RECORD_KEY);
@@ -175,7 +176,7 @@ class BatchEncoder {
     const upToHash = this.#join(ENVELOPE_START, batchId, CONTENT_HASH_NAME);
     const upToStream = this.#join(SOURCE_NAME, source, STREAM_NAME);
     const start = writer.size;
-    for (let index = 0; index < this.#count; index++) {
+    for (let index = 0; index < this.count; index++) {
       const piece = index * PIECES;
       this.#put(upToHash);
       this.#putContentHash(piece);
@@ -195,7 +196,7 @@ class BatchEncoder {
   #digest(source: Part): string {
     const writer = this.writer;
     const start = writer.size;
-    for (let index = 0; index < this.#count; index++) {
+    for (let index = 0; index < this.count; index++) {
       const piece = index * PIECES;
       this.#put(index === 0 ? DIGEST_START : DIGEST_NEXT);
       this.#putContentHash(piece);
@@ -234,7 +235,7 @@ class BatchEncoder {
 
   #streams(): StreamShare[] {
     const shares = new Map<string, StreamShare>();
-    for (let index = 0; index < this.#count; index++) {
+    for (let index = 0; index < this.count; index++) {
       const piece = index * PIECES + STREAM;
       const start = this.#pieces[piece]! + 1;
       const stream = this.writer.bytes.toString("latin1", start, this.#pieces[piece + 1]! - 1);

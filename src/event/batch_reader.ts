@@ -100,7 +100,6 @@ class BatchReader {
   #valueEnd = 0;
   /** The members of the batch read so far, in canonical form, except for its events. */
   readonly #members: (Part | undefined)[] = BATCH_MEMBERS.map(() => undefined);
-  #events = 0;
   /** Index of the current event's pieces. */
   #pieces = 0;
   /** Bit set of the pieces seen so far in the current event. */
@@ -126,7 +125,7 @@ class BatchReader {
     const at = this.#readObject(skipBlanks(this.#bytes, this.#start), isEvent);
     if (at === NOT_TAKEN || skipBlanks(this.#bytes, at) !== this.#end) return null;
     const [, sourcePart, batchIdPart, version, conditions] = this.#members;
-    if (sourcePart === undefined || batchIdPart === undefined || this.#events === 0) return null;
+    if (sourcePart === undefined || batchIdPart === undefined || encoder.count === 0) return null;
     if (version !== undefined && this.#json(version) !== "1") return null;
     const source = this.#text(sourcePart);
     const batchId = this.#text(batchIdPart);
@@ -178,12 +177,11 @@ class BatchReader {
     const isEvent = true;
     let at = start;
     do {
-      if (this.#events === BATCH_EVENTS_MAX) return NOT_TAKEN;
+      if (encoder.count === BATCH_EVENTS_MAX) return NOT_TAKEN;
       this.#pieces = encoder.addEvent();
       this.#seenBits = 0;
       at = this.#readObject(skipBlanks(body, at + 1), isEvent);
       if (at === NOT_TAKEN || (this.#seenBits & REQUIRED_BITS) !== REQUIRED_BITS) return NOT_TAKEN;
-      this.#events += 1;
       at = skipBlanks(body, at);
     } while (body[at] === COMMA);
     return body[at] === CLOSE_ARRAY ? at + 1 : NOT_TAKEN;
