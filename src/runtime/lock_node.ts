@@ -18,8 +18,13 @@ const FLOCK_HELD = 1;
 /** Returns a function that unlocks the file by closing it; null if the lock is held. */
 export function lockFile(path: string): (() => void) | null {
   const isLockedByOpen = process.platform !== "linux";
-  const fd = openFile(path, isLockedByOpen ? OPEN_FLAGS | O_EXLOCK : OPEN_FLAGS);
-  if (fd === null) return null;
+  let fd: number;
+  try {
+    fd = openSync(path, isLockedByOpen ? OPEN_FLAGS | O_EXLOCK : OPEN_FLAGS, 0o600);
+  } catch (error) {
+    if (isLockedByOpen && (error as { code?: string }).code === "EAGAIN") return null;
+    throw error;
+  }
   let isLocked = false;
   try {
     if (!fstatSync(fd).isFile()) throw new Error(`${path}: not a regular file`);
@@ -43,15 +48,4 @@ function runFlock(path: string, fd: number): boolean {
     reason = "Node requires the flock program; install the util-linux package";
   }
   throw new Error(`${path}: cannot be locked: ${reason}`);
-}
-
-/** Returns null if the flags ask for a lock that is held. */
-function openFile(path: string, flags: number): number | null {
-  try {
-    return openSync(path, flags, 0o600);
-  } catch (error) {
-    const isHeld = (flags & O_EXLOCK) !== 0 && (error as { code?: string }).code === "EAGAIN";
-    if (isHeld) return null;
-    throw error;
-  }
 }
