@@ -47,8 +47,6 @@ type Endpoint = (request: HttpRequest, query: string) => Promise<HttpResponse>;
 /** Endpoints by method. HEAD is GET without a body. */
 type Route = ReadonlyMap<string, Endpoint>;
 
-type ReportFailure = (request: HttpRequest, error: unknown) => void;
-
 const ABSOLUTE_FORM = /^https?:\/\/[^/?#]*/i;
 
 /** A shorter document needs no reservation: the buffers of a socket hold most of it. */
@@ -78,7 +76,7 @@ export function createHandler(options: HandlerOptions): HttpHandler {
   const { log, token, report } = options;
   const isAuthorized = createAuthorizer(token);
   const memory = new ResponseMemory();
-  const reportFailure: ReportFailure = ({ method, target }, error) => {
+  const reportFailure = ({ method, target }: HttpRequest, error: unknown) => {
     report(`${method} ${splitTarget(target).path} failed: ${describeDefect(error)}`);
   };
   const routes = createRoutes(options, memory, reportFailure);
@@ -149,7 +147,7 @@ export class ResponseMemory {
 export function createRoutes(
   options: Omit<HandlerOptions, "token" | "report">,
   memory: ResponseMemory,
-  reportFailure: ReportFailure,
+  reportFailure: (request: HttpRequest, error: unknown) => void,
 ): ReadonlyMap<string, Route> {
   const { log, replay, admission = new Admission() } = options;
   const stallWatch = new StallWatch(options.bodyStallTimeoutMs ?? BODY_STALL_TIMEOUT_MS);
