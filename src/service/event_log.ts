@@ -36,7 +36,7 @@ export type Follow = Pick<FollowSession, "next" | "end" | "close">;
 /** Opens a log as its writer, see `openLog()`. The caller holds the writer lock. */
 export async function openEventLog(options: LogOptions): Promise<EventLogService> {
   const log = await openLog(options);
-  return new EventLogService(log, options.report, options.sealing?.backlogWaitMs);
+  return new EventLogService(log, options);
 }
 
 export class EventLogService {
@@ -55,11 +55,10 @@ export class EventLogService {
   readonly #receipts = { batches: 0, events: 0, duplicates: 0 };
   #shuttingDown = false;
 
-  /** @param backlogWaitMs how long a new batch waits for sealing; default `BACKLOG_WAIT_MS`. */
-  constructor(log: Log, report: (line: string) => void, backlogWaitMs?: number) {
+  constructor(log: Log, { report, sealing }: LogOptions) {
     this.#log = log;
     this.#state = new LogState(log.files);
-    this.gate = new BacklogGate(log.sealer, backlogWaitMs);
+    this.gate = new BacklogGate(log.sealer, sealing?.backlogWaitMs);
     this.#changes = new ChangeSignal(log.snapshot.frontier);
     this.#queue = new WriterQueue(log, report, this.#changes);
     this.#streamPages = new StreamPages(log.files);
