@@ -128,10 +128,7 @@ class RequestThread<Request, Response> {
     });
     const lose = (why: string) => this.#lose(worker, why);
     worker.on("error", (error) => lose((error as Error).message));
-    worker.on("messageerror", (error) => {
-      lose(error.message);
-      void worker.terminate();
-    });
+    worker.on("messageerror", (error) => this.#end(worker, error.message));
     worker.on("exit", () => lose(this.#isClosed ? CLOSED : "the thread ended"));
     return worker;
   }
@@ -154,9 +151,10 @@ class RequestThread<Request, Response> {
     const pending = this.#pending;
     assert(pending !== null, "a thread must respond once per request");
     this.#pending = null;
+    const worker = this.#worker!;
     // An idle thread does not keep the process running.
-    this.#worker?.unref();
-    const end = () => void this.#end("the thread was idle");
+    worker.unref();
+    const end = () => this.#end(worker, "the thread was idle");
     if (this.#idleMs !== undefined) this.#idleTimer = setTimeout(end, this.#idleMs).unref();
     return pending;
   }
@@ -172,10 +170,9 @@ class RequestThread<Request, Response> {
     this.#pending = null;
   }
 
-  async #end(why: string): Promise<void> {
-    const worker = this.#worker;
+  #end(worker: Worker, why: string): void {
     this.#lose(worker, why);
-    await worker?.terminate();
+    void worker.terminate();
   }
 }
 
