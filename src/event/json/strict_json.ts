@@ -146,7 +146,10 @@ class JsonReader {
       for (;;) {
         if (open.length >= this.#depthMax && isContainer(value)) value = 0;
         const container = open.at(-1);
-        if (container === undefined) return this.#finish(value);
+        if (container === undefined) {
+          if (this.#peek() !== "" || this.#cutOffBy !== null) this.#failSyntax();
+          return value;
+        }
         const step = this.#path.pop();
         if (!Array.isArray(container)) setMember(container, String(step), value);
         else if (open.length <= this.#depthMax) container.push(value);
@@ -159,11 +162,6 @@ class JsonReader {
         open.pop();
       }
     }
-  }
-
-  #finish(value: JsonValue): JsonValue {
-    if (this.#peek() !== "" || this.#cutOffBy !== null) this.#failSyntax();
-    return value;
   }
 
   /** Reads the next scalar or the start of a container, which is returned empty. */
