@@ -71,9 +71,9 @@ export class ChangeSignal {
   commit(batches: readonly PreparedBatch[], frontier: string): void {
     const before = this.frontier;
     this.frontier = frontier;
+    if (this.#watchers.size === 0) return;
     const used = [...this.#groups.keys()].filter((tested) => this.#groups[tested]!.size > 0);
-    const last = used.at(-1);
-    if (last === undefined) return;
+    const last = used.at(-1)!;
     const matching = new Set<Set<Watcher> | undefined>();
     for (const batch of batches) {
       for (const event of membersOf(batch, last)) {
