@@ -5,7 +5,7 @@ import { randomFillSync } from "node:crypto";
 import type { CommittedEvent } from "../../src/event/verify_event.ts";
 import type { PreparedBatch } from "../../src/event/types.ts";
 import type { BatchEntry } from "../../src/log/wal/commit_frame.ts";
-import { readCommits } from "../../src/log/wal/commit_reader.ts";
+import { CommitReader, type WholeCommit } from "../../src/log/wal/commit_reader.ts";
 import { EventScan } from "../../src/log/read/event_scan.ts";
 import { CorruptLogError } from "../../src/log/storage/errors.ts";
 import { fileStorage } from "../../src/log/storage/file_storage.ts";
@@ -13,7 +13,7 @@ import { TAIL_FILE } from "../../src/log/storage/file_names.ts";
 import { type Log, type LogOptions, openLog } from "../../src/log/log.ts";
 import type { SealingOptions } from "../../src/log/sealing/sealer.ts";
 import type { LogSnapshot } from "../../src/log/read/snapshot.ts";
-import type { Storage } from "../../src/log/storage/storage.ts";
+import type { Storage, StorageFile } from "../../src/log/storage/storage.ts";
 import { RESERVING_TAIL_BYTES_MIN } from "../../src/limits.ts";
 import { SimulatedDisk, type Tree } from "./simulated_disk.ts";
 import { preparedBatch } from "./prepared.ts";
@@ -51,12 +51,22 @@ export interface OpenedLog {
 /** The unsealed batches in a log, in order. */
 export async function unsealedBatches({ files: { unsealed } }: Log): Promise<BatchEntry[]> {
   const entries: BatchEntry[] = [];
-  for (const { file, path, endBytes } of unsealed) {
-    for await (const { commit } of readCommits(file, 0, endBytes, path)) {
-      entries.push(...commit.batches);
-    }
+  for (const { file, endBytes } of unsealed) {
+    for await (const { commit } of commitsIn(file, endBytes)) entries.push(...commit.batches);
   }
   return entries;
+}
+
+/** The commits with events in the first `sizeBytes` of a file, all of which must be valid. */
+export async function* commitsIn(
+  file: StorageFile,
+  sizeBytes: number,
+): AsyncGenerator<WholeCommit, void> {
+  const reader = new CommitReader(file, 0, sizeBytes);
+  for (let next = await reader.next(); next !== null; next = await reader.next()) {
+    if (next.commit.batches.length > 0) yield next;
+  }
+  assert.equal(reader.fault, null);
 }
 
 /** Configures sealing on a storage while the log is open. By default, nothing is sealed. */

@@ -6,7 +6,6 @@ import { EventIdSource } from "../../src/event/event_id.ts";
 import type { PreparedBatch } from "../../src/event/types.ts";
 import { buildCommit } from "../../src/log/wal/commit_builder.ts";
 import type { BatchEntry } from "../../src/log/wal/commit_frame.ts";
-import { readCommits } from "../../src/log/wal/commit_reader.ts";
 import { readBack } from "../../src/log/sealing/segment_maker.ts";
 import type { SegmentEntry } from "../../src/log/segment/manifest.ts";
 import { SealedHistory, type SealedHistoryOptions } from "../../src/log/segment/sealed_history.ts";
@@ -18,7 +17,7 @@ import { randomValue } from "../event/support/random_json.ts";
 import type { SeededRandom } from "../../tools/support/random.ts";
 import { SimulatedDisk } from "./simulated_disk.ts";
 import { type EventOptions, preparedBatch } from "./prepared.ts";
-import { TEST_TIME_MS, testTime } from "./test_log.ts";
+import { commitsIn, TEST_TIME_MS, testTime } from "./test_log.ts";
 
 const PENDING_PATH = "pending.ndjson";
 
@@ -67,7 +66,7 @@ export async function sealCommits(
   const pending = await pendingFile(commits);
   const storage = new SimulatedDisk(new Map([[PENDING_PATH, pending.bytes]]));
   const file = await storage.open(PENDING_PATH, "read");
-  const unsealed = readCommits(file, 0, pending.bytes.length, PENDING_PATH);
+  const unsealed = commitsIn(file, pending.bytes.length);
   const segments: ExpectedSegment[] = [];
   for (let previousHead = GENESIS_HEAD_HEX;; previousHead = segments.at(-1)!.head) {
     const path = `${segments.length}.parquet`;

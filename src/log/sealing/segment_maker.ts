@@ -4,7 +4,7 @@
  */
 import { crc32 } from "node:zlib";
 import { assert } from "../../assert.ts";
-import { SegmentError } from "../storage/errors.ts";
+import { CorruptLogError, SegmentError } from "../storage/errors.ts";
 import { lastLineStart } from "../line/line_bytes.ts";
 import { lineEventId } from "../line/stored_line.ts";
 import type { SegmentFacts } from "../segment/segment_metadata.ts";
@@ -15,7 +15,7 @@ import {
   type WrittenSegment,
 } from "../segment/segment_writer.ts";
 import type { Storage } from "../storage/storage.ts";
-import { readCommits, type WholeCommit } from "../wal/commit_reader.ts";
+import { CommitReader, type WholeCommit } from "../wal/commit_reader.ts";
 import { sumOf } from "../../sum.ts";
 
 /** The commits available for a segment. The segment ends once it is full. */
@@ -63,20 +63,22 @@ export async function makeSegment(
 ): Promise<MadeSegment> {
   const { path, startBytes, endBytes, previousHead, into } = task;
   const pending = await storage.open(path, "read");
-  let taken = startBytes;
+  const reader = new CommitReader(pending, startBytes, endBytes);
   const commits = async function* (): AsyncGenerator<WholeCommit, void> {
-    for await (const next of readCommits(pending, startBytes, endBytes, path)) {
+    for (let next = await reader.next(); next !== null; next = await reader.next()) {
+      if (next.commit.batches.length === 0) continue;
       onEvents?.(sumOf(next.commit.batches, ({ events }) => events));
-      taken = next.endBytes;
       yield next;
     }
+    if (reader.fault === null) return;
+    throw new CorruptLogError(`${path}: corrupt at byte ${reader.endBytes}: ${reader.fault}`);
   };
   try {
     const options = { previousHead, bounds, throttle };
     const written = await writeSegment(storage, into, commits(), options);
     assert(written !== null, "a segment must have events");
     await readBack(storage, into, written, throttle);
-    return { facts: written.facts, endBytes: taken };
+    return { facts: written.facts, endBytes: reader.endBytes };
   } finally {
     await pending.close();
   }

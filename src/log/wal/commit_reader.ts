@@ -5,9 +5,8 @@
 import { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
 import { COMMIT_BODY_BYTES_MAX, COMMIT_HEADER_BYTES_MAX } from "../../limits.ts";
-import { CorruptLogError } from "../storage/errors.ts";
 import type { StorageFile } from "../storage/storage.ts";
-import { type Commit, type CommitHeader, hashFrame, parseCommitHeader } from "./commit_frame.ts";
+import { type Commit, hashFrame, parseCommitHeader } from "./commit_frame.ts";
 import { LF } from "../line/line_bytes.ts";
 
 const CHUNK_BYTES = 1024 * 1024;
@@ -46,9 +45,12 @@ export class CommitReader {
   /** Reads the next commit; returns null at the end or if the next commit is invalid. */
   async next(): Promise<WholeCommit | null> {
     if (this.endBytes === this.#sizeBytes || this.fault !== null) return null;
-    const headerBytes = await this.#readHeader();
-    const header = headerBytes === null ? null : this.#parseHeader(headerBytes);
-    if (headerBytes === null || header === null) return this.#stop("no commit header");
+    const headerBytes = await this.#headerBytes();
+    const start = this.#start;
+    const header = parseCommitHeader(this.#buffer, start, start + headerBytes - 1);
+    if (header === null || header.commit.bytes > COMMIT_BODY_BYTES_MAX) {
+      return this.#stop("no commit header");
+    }
     const { commit, sha256 } = header;
     const frameBytes = headerBytes + commit.bytes;
     const endBytes = this.endBytes + frameBytes;
@@ -68,74 +70,40 @@ export class CommitReader {
     return { commit, frame, lines: frame.subarray(headerBytes), endBytes };
   }
 
-  /** Returns the length of the header line, including its LF; null if no line ends in range. */
-  async #readHeader(): Promise<number | null> {
+  /** Returns the length of the header line, including its LF; 0 if none ends within the limit. */
+  async #headerBytes(): Promise<number> {
     for (let searchedBytes = 0; searchedBytes <= COMMIT_HEADER_BYTES_MAX;) {
       const filled = this.#buffer.subarray(0, this.#filled);
-      const newline = filled.indexOf(LF, this.#start + searchedBytes);
-      if (newline >= 0) return newline + 1 - this.#start;
+      const sizeBytes = filled.indexOf(LF, this.#start + searchedBytes) + 1 - this.#start;
+      if (sizeBytes > 0) return sizeBytes <= COMMIT_HEADER_BYTES_MAX ? sizeBytes : 0;
       searchedBytes = this.#unreadBytes;
-      if (!(await this.#fill(searchedBytes + 1))) return null;
+      if (!(await this.#fill(searchedBytes + 1))) return 0;
     }
-    return null;
-  }
-
-  #parseHeader(headerBytes: number): CommitHeader | null {
-    if (headerBytes > COMMIT_HEADER_BYTES_MAX) return null;
-    const header = parseCommitHeader(this.#buffer, this.#start, this.#start + headerBytes - 1);
-    return header === null || header.commit.bytes > COMMIT_BODY_BYTES_MAX ? null : header;
+    return 0;
   }
 
   get #unreadBytes(): number {
     return this.#filled - this.#start;
   }
 
-  /** Buffers at least `wantedBytes`; returns false if the range or the file ends first. */
+  /**
+   * Moves the unread bytes to the start of a buffer of at least `wantedBytes`, and fills it.
+   * @returns false if the range or the file ends before `wantedBytes`.
+   */
   async #fill(wantedBytes: number): Promise<boolean> {
-    this.#makeRoom(wantedBytes);
-    while (this.#unreadBytes < wantedBytes) {
-      const position = this.endBytes + this.#unreadBytes;
-      const end = Math.min(this.#buffer.length, this.#filled + this.#sizeBytes - position);
-      const readBytes = await this.#file.read(this.#buffer.subarray(this.#filled, end), position);
-      if (readBytes === 0) return false;
-      this.#filled += readBytes;
-    }
-    return true;
-  }
-
-  /** Moves the unread bytes to the start of a buffer of at least `wantedBytes`. */
-  #makeRoom(wantedBytes: number): void {
     const unread = this.#buffer.subarray(this.#start, this.#filled);
     if (wantedBytes > this.#buffer.length) {
       this.#buffer = Buffer.allocUnsafeSlow(wantedBytes + CHUNK_BYTES);
     }
     this.#buffer.set(unread);
+    const into = this.#buffer.subarray(unread.length, this.#sizeBytes - this.endBytes);
     this.#start = 0;
-    this.#filled = unread.length;
+    this.#filled = unread.length + await this.#file.read(into, this.endBytes + unread.length);
+    return this.#filled >= wantedBytes;
   }
 
   #stop(fault: string): null {
     this.fault = fault;
     return null;
-  }
-}
-
-/**
- * Yields the commits with events in [startBytes, sizeBytes) of a file.
- * @param path path of the file, for errors.
- * @throws {CorruptLogError} while iterating, at an invalid commit.
- */
-export async function* readCommits(
-  file: StorageFile,
-  startBytes: number,
-  sizeBytes: number,
-  path: string,
-): AsyncGenerator<WholeCommit, void> {
-  const reader = new CommitReader(file, startBytes, sizeBytes);
-  for (let next = await reader.next(); next !== null; next = await reader.next()) {
-    if (next.commit.batches.length > 0) yield next;
-  }
-  if (reader.fault !== null) {
-    throw new CorruptLogError(`${path}: corrupt at byte ${reader.endBytes}: ${reader.fault}`);
   }
 }
