@@ -6,6 +6,7 @@ import type { Buffer } from "node:buffer";
 import { assert, AssertionError } from "../assert.ts";
 import { EventIdSource } from "../event/event_id.ts";
 import type { PreparedBatch } from "../event/types.ts";
+import type { Maybe } from "../maybe.ts";
 import { sumOf } from "../sum.ts";
 import type { LogSnapshot } from "./read/snapshot.ts";
 import { recover, type RecoveredLog, type RecoveryOptions } from "./recovery.ts";
@@ -17,9 +18,9 @@ import { StorageFullError, WriterPoisonedError } from "./storage/errors.ts";
 import { TAIL_FILE } from "./storage/file_names.ts";
 import { OwnedStorage } from "./storage/owned_storage.ts";
 import { describeError } from "./storage/system_error.ts";
-import { buildCommit, type BuiltCommit, frameCommit } from "./wal/commit_builder.ts";
+import { buildCommit, type BuiltCommit } from "./wal/commit_builder.ts";
 import { growthOf } from "./wal/commit_file.ts";
-import type { BatchEntry, Commit } from "./wal/commit_frame.ts";
+import { type BatchEntry, type Commit, encodeCommit } from "./wal/commit_frame.ts";
 import { rotateTail } from "./wal/rotation.ts";
 import { TailWriter } from "./wal/tail_writer.ts";
 
@@ -126,14 +127,14 @@ export class Log {
     assert(commit.batches.length > 0, "a commit must have at least one batch");
     while (this.sealer.isBehind) await this.sealer.nextSeal;
     if (this.storage.isDue) await this.storage.assertOwned();
-    const build = () => Promise.resolve(frameCommit(commit, [lines], [...growthOf(lines)]));
-    await this.#commit(lines.length, build);
+    const growth = [...growthOf(lines)];
+    await this.#commit(lines.length, () => ({ ...encodeCommit(commit, [lines]), growth }));
   }
 
   /** @param sizeBytes size of the commit's event lines. */
   async #commit(
     sizeBytes: number,
-    build: () => Promise<BuiltCommit>,
+    build: () => Maybe<BuiltCommit>,
   ): Promise<readonly BatchEntry[]> {
     assert(!this.#appending && !this.#closed, "commits must be appended one at a time");
     assert(!this.#sealing, "nothing may be appended during seal() or after it has failed");
@@ -185,7 +186,8 @@ export class Log {
       const changed = tail.head !== null && !tail.endsClean;
       if (changed && this.poison === null && this.storage.loss === null && !this.#sealing) {
         await this.#writer.trim();
-        await this.#writer.append(frameCommit({ batches: [], head: this.#head }, [], []));
+        const marker = encodeCommit({ batches: [], head: this.#head }, []);
+        await this.#writer.append({ ...marker, growth: [] });
       }
     } catch (error) {
       // All events are durable; only the marker is missing.

@@ -42,7 +42,7 @@ export function splitCommits(bytes: Uint8Array): CommitParts[] {
 export function joinCommits(commits: readonly CommitParts[]): Buffer {
   return Buffer.concat(commits.map(({ commit, lines }) => {
     const body = Buffer.from(lines.map((line) => `${line}\n`).join(""));
-    return encodeCommit({ ...commit, bytes: body.length }, [body]);
+    return encodeCommit(commit, [body]).frame;
   }));
 }
 

@@ -9,8 +9,6 @@ import { stampEvents } from "../../event/batch_encoder.ts";
 import type { EventIdSource } from "../../event/event_id.ts";
 import { formatTimestamp } from "../../event/timestamp.ts";
 import type { PreparedBatch } from "../../event/types.ts";
-import { COMMIT_BODY_BYTES_MAX, COMMIT_HEADER_BYTES_MAX } from "../../limits.ts";
-import { sumOf } from "../../sum.ts";
 import { serveSockets } from "../../turns.ts";
 import type { StreamGrowth } from "./batch_index.ts";
 import { type BatchEntry, type Commit, encodeCommit } from "./commit_frame.ts";
@@ -68,7 +66,8 @@ export async function buildCommit(
     }
   }
   const lines = batches.map(({ events }) => events.lines);
-  return frameCommit({ batches: entries, head: chain.head }, lines, growth);
+  const { commit, frame } = encodeCommit({ batches: entries, head: chain.head }, lines);
+  return { commit, frame, growth };
 }
 
 function batchEntry(batch: PreparedBatch, eventIds: readonly string[]): BatchEntry {
@@ -84,19 +83,4 @@ function batchEntry(batch: PreparedBatch, eventIds: readonly string[]): BatchEnt
     last_event_id: lastEventId,
     source: batch.source,
   };
-}
-
-/** Frames stamped event lines and the entries for their batches as a commit. */
-export function frameCommit(
-  { batches, head }: Pick<Commit, "batches" | "head">,
-  lines: readonly Buffer[],
-  growth: readonly StreamGrowth[],
-): BuiltCommit {
-  const bodyBytes = sumOf(lines, ({ length }) => length);
-  const commit: Commit = { batches, bytes: bodyBytes, head };
-  const frame = encodeCommit(commit, lines);
-  const headerBytes = frame.length - bodyBytes;
-  assert(bodyBytes <= COMMIT_BODY_BYTES_MAX, "commit lines must be within the limit");
-  assert(headerBytes <= COMMIT_HEADER_BYTES_MAX, "a commit header must be within the limit");
-  return { commit, frame, growth };
 }

@@ -9,8 +9,10 @@
  */
 import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
+import { assert } from "../../assert.ts";
 import { isEventId } from "../../event/event_id.ts";
 import { isSha256Hex, sha256Hex } from "../../event/hash.ts";
+import { COMMIT_BODY_BYTES_MAX, COMMIT_HEADER_BYTES_MAX } from "../../limits.ts";
 import { sumOf } from "../../sum.ts";
 
 /** A batch in a commit, with its members in file order. */
@@ -53,11 +55,17 @@ export function closesAsHeader(bytes: Buffer, end: number): boolean {
  * Encodes a commit: its header line, then its event lines, which are given in one or more pieces.
  * The members of the interfaces are in RFC 8785 order, so JSON.stringify is canonical.
  */
-export function encodeCommit(commit: Commit, lines: readonly Uint8Array[]): Buffer {
+export function encodeCommit(
+  { batches, head }: Pick<Commit, "batches" | "head">,
+  lines: readonly Uint8Array[],
+): { commit: Commit; frame: Buffer } {
+  const commit: Commit = { batches, bytes: sumOf(lines, ({ length }) => length), head };
   const commitText = JSON.stringify(commit);
   const commitBytes = Buffer.byteLength(commitText);
   const headerBytes = HEADER_PREFIX.length + commitBytes + SUFFIX_LENGTH + 1;
-  const frame = Buffer.allocUnsafe(headerBytes + sumOf(lines, ({ length }) => length));
+  assert(commit.bytes <= COMMIT_BODY_BYTES_MAX, "commit lines must be within the limit");
+  assert(headerBytes <= COMMIT_HEADER_BYTES_MAX, "a commit header must be within the limit");
+  const frame = Buffer.allocUnsafe(headerBytes + commit.bytes);
   let end = headerBytes;
   for (const piece of lines) {
     frame.set(piece, end);
@@ -68,7 +76,7 @@ export function encodeCommit(commit: Commit, lines: readonly Uint8Array[]): Buff
   frame.write(`${commitText}\n`, hashedStart);
   const sha256 = sha256Hex(frame.subarray(hashedStart));
   frame.write(`{"commit":${commitText}${SUFFIX_PREFIX}${sha256}"}\n`);
-  return frame;
+  return { commit, frame };
 }
 
 /** Parses the header line [start, end) of `bytes`, without its LF; null if it is not a header. */
