@@ -158,7 +158,15 @@ class OpenedFile implements StorageFile {
   read(into: Uint8Array, position: number, mode?: CallMode): Maybe<number> {
     this.#assertOpen();
     const [fd, sizeBytes] = [this.#readFd, into.length];
-    if (mode === "blocking" && this.#queuedReads === 0) return this.#readNow(into, position);
+    if (mode === "blocking" && this.#queuedReads === 0) {
+      try {
+        const readBytes = fs.readSync(fd, into, 0, sizeBytes, position);
+        if (readBytes === sizeBytes) return readBytes;
+        // The rest, if there is any, is read in the pool, as after a signal.
+      } catch (error) {
+        if (errorCode(error) !== "EINTR") throw named(this.#path, error);
+      }
+    }
     this.#queuedReads += 1;
     const read = this.#reading.then(() =>
       transferred(
@@ -169,21 +177,6 @@ class OpenedFile implements StorageFile {
     ).finally(() => this.#queuedReads -= 1);
     this.#reading = read.catch(() => {});
     return read;
-  }
-
-  /** Like `transferred()`. */
-  #readNow(into: Uint8Array, position: number): number {
-    let at = 0;
-    while (at < into.length) {
-      try {
-        const count = fs.readSync(this.#readFd, into, at, into.length - at, position + at);
-        if (count === 0) break;
-        at += count;
-      } catch (error) {
-        if (errorCode(error) !== "EINTR") throw named(this.#path, error);
-      }
-    }
-    return at;
   }
 
   async write(bytes: Uint8Array, position: number, mode?: CallMode): Promise<void> {
