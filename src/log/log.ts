@@ -238,7 +238,8 @@ export class Log {
   /** Rotates a tail that has events. @param onMoved see `rotateTail()`. */
   async #rotate(onMoved: () => void): Promise<void> {
     await this.#writer.trim();
-    const writable = this.files.rotate(await rotateTail(this.storage, this.files.tail, onMoved));
+    const { file: writable } = this.files.tail;
+    this.files.addTail(await rotateTail(this.storage, this.files.tail, onMoved));
     this.#writer = new TailWriter(this.files.tail);
     // The rotation is complete, so a failure only leaks a descriptor.
     await writable.close().catch(({ message }: Error) => {

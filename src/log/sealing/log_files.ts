@@ -7,11 +7,9 @@ import { sumOf } from "../../sum.ts";
 import type { LogFile, LogSnapshot, SealedFile } from "../read/snapshot.ts";
 import type { SegmentEntry } from "../segment/manifest.ts";
 import type { SealedHistory } from "../segment/sealed_history.ts";
-import { TAIL_FILE } from "../storage/file_names.ts";
-import type { StorageFile } from "../storage/storage.ts";
-import { CommitFile } from "../wal/commit_file.ts";
+import { BatchIndex } from "../wal/batch_index.ts";
+import type { CommitFile } from "../wal/commit_file.ts";
 import { fileView } from "../wal/commit_file_view.ts";
-import type { Rotated } from "../wal/rotation.ts";
 
 export class LogFiles {
   readonly sealed: SealedHistory;
@@ -47,12 +45,10 @@ export class LogFiles {
     this.snapshot = takeSnapshot(this.sealed.files, this.unsealed);
   }
 
-  /** Appends a new tail. Returns the writable handle of the old one, which the caller closes. */
-  rotate({ path, pending, tail }: Rotated): StorageFile {
-    const writable = this.tail.moveTo(path, pending);
-    this.unsealed = [...this.unsealed, new CommitFile(TAIL_FILE, tail)];
+  /** Appends a new tail. The one before is now a pending file. */
+  addTail(tail: CommitFile): void {
+    this.unsealed = [...this.unsealed, tail];
     this.publish();
-    return writable;
   }
 
   /** Switches readers from the oldest pending file to its segments. */
@@ -62,7 +58,9 @@ export class LogFiles {
     const known = this.sealed.files.length;
     this.sealed.add(segments);
     this.unsealed = rest;
-    file!.sealInto(this.sealed.files.slice(known));
+    file!.sealedIn = this.sealed.files.slice(known);
+    // Snapshots may retain the file.
+    file!.batches = new BatchIndex();
     this.publish();
   }
 

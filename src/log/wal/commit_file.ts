@@ -70,21 +70,6 @@ export class CommitFile {
     return byte[0] !== LF;
   }
 
-  /** Switches readers to the renamed file. Returns the old handle, which the caller closes. */
-  moveTo(path: string, file: StorageFile): StorageFile {
-    const before = this.file;
-    this.path = path;
-    this.file = file;
-    return before;
-  }
-
-  /** Switches readers to segments. Frees the batches, since snapshots may retain this object. */
-  sealInto(segments: readonly SealedFile[]): void {
-    assert(this.sealedIn === null, "a file must be sealed at most once");
-    this.sealedIn = segments;
-    this.batches = new BatchIndex();
-  }
-
   /**
    * Adds the next durable commit.
    * @param frame the commit's bytes in the file.

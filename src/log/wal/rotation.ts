@@ -3,7 +3,7 @@
  * commit; otherwise, an acknowledged commit's file could have its old name after a crash.
  */
 import { assert } from "../../assert.ts";
-import type { CommitFile } from "./commit_file.ts";
+import { CommitFile } from "./commit_file.ts";
 import {
   PENDING_FOLDER,
   pendingPath,
@@ -18,17 +18,9 @@ export async function createTail(storage: Storage): Promise<void> {
   await file.close();
 }
 
-export interface Rotated {
-  /** New name of the old tail. */
-  path: string;
-  /** The old tail, open for reading. */
-  pending: StorageFile;
-  /** The new tail, empty, open for writing. */
-  tail: StorageFile;
-}
-
 /**
- * Renames a tail that has events and is fully durable, and puts an empty tail in its place.
+ * Renames a tail that has events and is fully durable, puts an empty tail in its place, which it
+ * returns, and switches readers of the old one to a handle that can't write.
  * @param onMoved called once the tail has its new name. Failures before leave it as it was; after a
  *   later one, only recovery can continue the log.
  */
@@ -36,7 +28,7 @@ export async function rotateTail(
   storage: Storage,
   tail: CommitFile,
   onMoved: () => void,
-): Promise<Rotated> {
+): Promise<CommitFile> {
   const { firstEventId, lastEventId } = tail;
   assert(firstEventId !== null && lastEventId !== null, "a rotated tail must have events");
   const path = pendingPath(firstEventId, lastEventId);
@@ -55,11 +47,11 @@ export async function rotateTail(
     onMoved();
     await storage.rename(TAIL_TEMPORARY_FILE, TAIL_FILE);
     await syncNames(storage);
-    return { path, pending, tail: next };
+    tail.path = path;
+    tail.file = pending;
+    return new CommitFile(TAIL_FILE, next);
   } catch (error) {
-    for (const closed of await Promise.allSettled(opened.map((file) => file.close()))) {
-      if (closed.status === "rejected") (error as Error).message += `; ${closed.reason}`;
-    }
+    await Promise.allSettled(opened.map((file) => file.close()));
     throw error;
   }
 }
