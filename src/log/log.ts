@@ -17,6 +17,7 @@ import type { SegmentEntry } from "./segment/manifest.ts";
 import { StorageFullError, WriterPoisonedError } from "./storage/errors.ts";
 import { TAIL_FILE } from "./storage/file_names.ts";
 import { OwnedStorage } from "./storage/owned_storage.ts";
+import type { Storage } from "./storage/storage.ts";
 import { describeError } from "./storage/system_error.ts";
 import { buildCommit, type BuiltCommit } from "./wal/commit_builder.ts";
 import { growthOf } from "./wal/commit_file.ts";
@@ -27,8 +28,9 @@ import { TailWriter } from "./wal/tail_writer.ts";
 /** A smaller rotation size limits neither a tail's index, which takes a minimum, nor its growth. */
 const SMALL_TAIL_BYTES = 1024 * 1024;
 
-/** `storage` is the log directory. */
 export interface LogOptions extends RecoveryOptions, SealerOptions {
+  /** The log directory. */
+  storage: Storage;
   /** Fills `into` with random bytes. */
   randomBytes: (into: Uint8Array) => void;
 }

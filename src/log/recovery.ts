@@ -24,16 +24,18 @@ import {
 import { CorruptLogError } from "./storage/errors.ts";
 import { EMPTY_MANIFEST, type Manifest, writeManifest } from "./segment/manifest.ts";
 import { LogFiles } from "./sealing/log_files.ts";
-import { createTail, syncNames } from "./wal/rotation.ts";
+import { createSynced, syncNames } from "./wal/rotation.ts";
 import type { RowGroupDecoder } from "./segment/row_group_decoder.ts";
 import { SealedHistory } from "./segment/sealed_history.ts";
-import { removeIfThere, type Storage, type StorageFile } from "./storage/storage.ts";
+import { removeIfThere, type Storage } from "./storage/storage.ts";
 import {
+  closeFiles,
   findUnlisted,
   type Inventory,
   isSealedAgain,
   lacksTail,
   type ListedFile,
+  openListed,
   takeInventory,
 } from "./verify/inventory.ts";
 
@@ -48,7 +50,6 @@ export interface RecoveredLog {
 export type Report = (line: string) => void;
 
 export interface RecoveryOptions {
-  storage: Storage;
   report: Report;
   /** Decodes row groups; by default, this thread does. */
   decoder?: RowGroupDecoder | undefined;
@@ -60,7 +61,7 @@ export interface RecoveryOptions {
  */
 export async function recover(
   storage: OwnedStorage,
-  { report, decoder }: Omit<RecoveryOptions, "storage">,
+  { report, decoder }: RecoveryOptions,
 ): Promise<RecoveredLog> {
   await storage.hold(LOCK_FILE);
   if (await storage.list(".") === null) throw new Error("the log directory does not exist");
@@ -69,26 +70,20 @@ export async function recover(
     await createLog(storage, inventory);
     inventory = await takeInventory(storage, "write");
   }
-  const { pending, tail } = inventory;
-  const files = tail === null ? pending : [...pending, tail];
-  const opened: Pick<StorageFile, "close">[] = files.map(({ file }) => file);
+  const sealed = new SealedHistory(storage, { report, decoder });
   try {
-    const sealed = new SealedHistory(storage, { report, decoder });
-    opened.push(sealed);
-    return await recoverFiles(storage, inventory, report, sealed, opened);
+    return await recoverFiles(storage, inventory, report, sealed);
   } catch (error) {
-    await Promise.allSettled(opened.map((file) => file.close()));
+    await Promise.allSettled([closeFiles(inventory), sealed.close()]);
     throw error;
   }
 }
 
-/** @param opened receives every file that stays open. */
 async function recoverFiles(
   storage: OwnedStorage,
   inventory: Inventory,
   report: Report,
   sealed: SealedHistory,
-  opened: Pick<StorageFile, "close">[],
 ): Promise<RecoveredLog> {
   const { manifest } = inventory;
   await sealed.open(manifest.segments);
@@ -108,11 +103,12 @@ async function recoverFiles(
     head = loaded.head ?? head;
   }
   const isTailPlaced = inventory.tail !== null;
-  if (lacksTail(inventory)) throw new CorruptLogError(`${TAIL_FILE} is missing`);
-  const file = inventory.tail?.file ?? await storage.open(TAIL_TEMPORARY_FILE, "write");
-  if (!isTailPlaced) opened.push(file);
+  if (!isTailPlaced && !lacksTail(inventory)) {
+    inventory.tail = await openListed(storage, TAIL_TEMPORARY_FILE, "write");
+  }
+  if (inventory.tail === null) throw new CorruptLogError(`${TAIL_FILE} is missing`);
+  const { file, sizeBytes } = inventory.tail;
   const tail = new CommitFile(TAIL_FILE, file);
-  const sizeBytes = inventory.tail?.sizeBytes ?? await file.size();
   const { fault, corruption } = await loadCommits(tail, sizeBytes, head, onBatch(TAIL_FILE));
   if (corruption !== null) throw corruptAt(tail, `${fault}; ${corruption}`);
   const firstEventId = [...pending, tail][0]!.firstEventId;
@@ -164,7 +160,7 @@ async function removeLeftovers(
   report: Report,
 ): Promise<void> {
   const { manifest, orphans } = inventory;
-  await removeTemporaryFiles(storage);
+  for (const path of TEMPORARY_FILES) await removeIfThere(storage, path);
   const covered = orphans.filter((path) => parsePendingPath(path) !== null);
   // After a failed fsync the page cache may hold a manifest that is not on disk. Rewrite it before
   // removing the files that it covers.
@@ -185,9 +181,9 @@ async function removeLeftovers(
 async function createLog(storage: Storage, { tail }: Inventory): Promise<void> {
   await tail?.file.close();
   await makeFolders(storage);
-  if (tail === null) await createTail(storage);
+  if (tail === null) await (await createSynced(storage, TAIL_FILE)).close();
   await storage.syncFolder(".");
-  await removeTemporaryFiles(storage);
+  for (const path of TEMPORARY_FILES) await removeIfThere(storage, path);
   await writeManifest(storage, EMPTY_MANIFEST);
 }
 
@@ -195,11 +191,6 @@ async function makeFolders(storage: Storage): Promise<void> {
   for (const folder of [PENDING_FOLDER, SEGMENTS_FOLDER]) {
     if (await storage.list(folder) === null) await storage.makeFolder(folder);
   }
-}
-
-/** Removes files that were never renamed. */
-async function removeTemporaryFiles(storage: Storage): Promise<void> {
-  for (const path of TEMPORARY_FILES) await removeIfThere(storage, path);
 }
 
 /**

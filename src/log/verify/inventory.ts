@@ -119,7 +119,8 @@ function isSame(before: Listing, after: Listing): boolean {
   return moves(before) === moves(after);
 }
 
-async function openListed(
+/** Opens a file; null if there is none. */
+export async function openListed(
   storage: Storage,
   path: string,
   access: Access,

@@ -12,12 +12,6 @@ import {
 } from "../storage/file_names.ts";
 import { removeIfThere, type Storage, type StorageFile } from "../storage/storage.ts";
 
-/** Creates an empty tail. Its name becomes durable with the next sync of the directory. */
-export async function createTail(storage: Storage): Promise<void> {
-  const file = await createSynced(storage, TAIL_FILE);
-  await file.close();
-}
-
 /**
  * Renames a tail that has events and is fully durable, puts an empty tail in its place, which it
  * returns, and switches readers of the old one to a handle that can't write.
@@ -62,7 +56,8 @@ export async function syncNames(storage: Storage): Promise<void> {
   await storage.syncFolder(".");
 }
 
-async function createSynced(storage: Storage, path: string): Promise<StorageFile> {
+/** Creates an empty tail. Its name becomes durable with the next sync of the directory. */
+export async function createSynced(storage: Storage, path: string): Promise<StorageFile> {
   const file = await storage.open(path, "create");
   try {
     await file.sync();
