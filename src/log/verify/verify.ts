@@ -28,8 +28,8 @@ const THREADS_MAX = 8;
 const SEGMENT_THREADS_BYTES_MIN = 8 * 1024 * 1024;
 
 /** A damaged file, or one that could not be read. */
-export interface Damage<Code = FailureCode | "not checked"> {
-  code: Code;
+export interface Damage {
+  code: FailureCode | "not checked";
   /** Begins with the path of the file. */
   message: string;
 }
@@ -46,13 +46,13 @@ export interface VerifyReport {
   orphans: string[];
   /** Unfinished writes, which may still be in progress. */
   remnants: string[];
-  failure: FailureCode | null;
+  failure: Damage["code"] | null;
 }
 
 export interface Verification {
   report: VerifyReport;
   /** The first failure in log order; null if all checks pass. */
-  failure: Damage<FailureCode> | null;
+  failure: Damage | null;
   others: Damage[];
   /** The last event, and the chain head after it, if all checks pass; null for an empty log. */
   lastEventId: string | null;
@@ -84,8 +84,8 @@ class LogVerifier {
   readonly #hashes: BigUint64Array[] = [];
   /** Hashes of the batches in the file being checked, if it is not a segment. */
   #unsealed: bigint[] = [];
-  #failure: Damage<FailureCode> | null = null;
-  readonly #others: Damage[] = [];
+  /** In log order. */
+  readonly #damages: Damage[] = [];
   #eventsSealed = 0;
   #end: Pick<Verification, "lastEventId" | "head"> = { lastEventId: null, head: null };
 
@@ -113,9 +113,13 @@ class LogVerifier {
         await closeFiles(inventory);
       }
     }
-    const failure = this.#failure;
+    const [failure = null, ...others] = this.#damages;
     const report = { ...this.#report, ok: failure === null, failure: failure?.code ?? null };
-    return { report, failure, others: this.#others, ...this.#end };
+    return { report, failure, others, ...this.#end };
+  }
+
+  get #isIntact(): boolean {
+    return this.#damages.length === 0;
   }
 
   async #checkFiles(inventory: Inventory): Promise<void> {
@@ -124,7 +128,7 @@ class LogVerifier {
     this.#eventsSealed = sumOf(inventory.manifest.segments, ({ events }) => events);
     await this.#checkSegments(inventory);
     await this.#checkUnsealed(inventory);
-    if (this.#failure === null) await this.#checkRuns(inventory);
+    if (this.#isIntact) await this.#checkRuns(inventory);
     const sorted = joined(this.#hashes).sort();
     const repeated = new Set(sorted.filter((hash, at) => hash === sorted[at - 1]));
     if (repeated.size > 0) await this.#checkDuplicates(inventory, repeated);
@@ -140,8 +144,14 @@ class LogVerifier {
     try {
       for (const [place, expected] of segments.entries()) {
         await this.#check(expected.path, async () => {
-          const checked = await checks[place] ?? await checkSegment(this.#storage, expected, chain);
-          this.#addSegment(checked);
+          const { events, hashes, failure } = await checks[place] ??
+            await checkSegment(this.#storage, expected, chain);
+          if (this.#isIntact) {
+            this.#report.segments_checked += 1;
+            this.#addEvents(events);
+            this.#hashes.push(hashes);
+          }
+          if (failure !== null) this.#damages.push(failure);
         });
       }
     } finally {
@@ -159,18 +169,9 @@ class LogVerifier {
     await sealed.close();
   }
 
-  #addSegment({ events, hashes, failure }: CheckedSegment): void {
-    if (this.#failure === null) {
-      this.#report.segments_checked += 1;
-      this.#addEvents(events);
-      this.#hashes.push(hashes);
-    }
-    if (failure !== null) this.#addFailure(failure);
-  }
-
   async #checkUnsealed(inventory: Inventory): Promise<void> {
     const { manifest, pending, tail, isStarted } = inventory;
-    const isSealedDamaged = this.#failure !== null;
+    const isSealedIntact = this.#isIntact;
     const last = manifest.segments.at(-1);
     const history = new HistoryCheck({
       chain: this.#options.chain,
@@ -178,22 +179,20 @@ class LogVerifier {
       onBatch: (batch) => void this.#unsealed.push(batchHash(batch)),
     });
     for (const listed of pending) {
-      if (this.#failure === null) this.#report.pending_checked += 1;
+      if (this.#isIntact) this.#report.pending_checked += 1;
       await this.#checkCommits(listed.path, history, (history) => verifyPending(listed, history));
     }
     const isRemnant = await this.#checkCommits(TAIL_FILE, history, async (history) => {
       if (!lacksTail(inventory)) return tail === null || await verifyTail(tail, history);
       throw new VerifyFailure("tail_invalid", `${TAIL_FILE}: is missing`);
     });
-    if (isSealedDamaged) return;
-    if (isStarted && isRemnant && this.#failure === null) this.#report.remnants.push(TAIL_FILE);
+    if (!isSealedIntact) return;
+    if (isStarted && isRemnant && this.#isIntact) this.#report.remnants.push(TAIL_FILE);
     const { lastEventId, head } = history;
     this.#end = { lastEventId, head };
     const failure = findUnlisted(inventory, history);
-    if (failure === null) return;
     // This may also be the reason for a failure in the other files.
-    if (this.#failure !== null) this.#others.unshift(this.#failure);
-    this.#failure = failure;
+    if (failure !== null) this.#damages.unshift(failure);
   }
 
   /** Checks a file as the continuation of `next`; after the first failure, checks it on its own. */
@@ -202,7 +201,7 @@ class LogVerifier {
     next: HistoryCheck,
     verify: (history: HistoryCheck) => Promise<Result>,
   ): Promise<Result | null> {
-    const history = this.#failure === null
+    const history = this.#isIntact
       ? next
       : new HistoryCheck({ chain: next.chain, previousHead: null });
     const eventsBefore = next.eventsChecked;
@@ -218,16 +217,11 @@ class LogVerifier {
     try {
       return await verify();
     } catch (error) {
-      if (error instanceof VerifyFailure) this.#addFailure(error);
-      else if (this.#failure === null) throw error;
-      else this.#others.push({ code: "not checked", message: `${path}: ${error}` });
+      if (error instanceof VerifyFailure) this.#damages.push(error);
+      else if (this.#isIntact) throw error;
+      else this.#damages.push({ code: "not checked", message: `${path}: ${error}` });
       return null;
     }
-  }
-
-  #addFailure(failure: Damage<FailureCode>): void {
-    if (this.#failure === null) this.#failure = failure;
-    else this.#others.push(failure);
   }
 
   #addEvents(events: number): void {
@@ -263,8 +257,7 @@ class LogVerifier {
       if (!(error instanceof VerifyFailure)) throw error;
       // Any other failure has already been recorded.
       if (error.code !== "idempotency_invalid") return;
-      if (this.#failure !== null) this.#others.unshift(this.#failure);
-      this.#failure = error;
+      this.#damages.unshift(error);
     }
   }
 }
