@@ -129,7 +129,7 @@ export class StreamPages {
     const counts = file && await countIn(file, through);
     if (counts === null) throw anchorUnavailable(through);
     return {
-      parts: [() => sources, ...before, () => [counts]],
+      parts: [() => sources, ...before, () => [counts.snapshot()]],
       sizeBytes: counts.sizeBytes,
       throughEventId: through,
     };
@@ -138,7 +138,7 @@ export class StreamPages {
 
 /** The streams in a pending file, read from its segments once it is sealed. */
 function wholeFile(file: CommitFile): PartStreams {
-  return () => file.sealedIn?.map(({ streams }) => streams) ?? [file.batches.streams];
+  return () => file.sealedIn?.map(({ streams }) => streams) ?? [file.batches.streams.snapshot()];
 }
 
 /** Counts the events in a file up to `through`; null if the file does not contain that event. */

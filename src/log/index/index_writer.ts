@@ -240,7 +240,7 @@ export class IndexBuilder {
    */
   async finish(filterBytes?: number): Promise<Buffer> {
     const streams = [];
-    for await (const block of mergedStreams([this.#streams], "")) streams.push(...block);
+    for await (const block of mergedStreams([this.#streams.snapshot()], "")) streams.push(...block);
     // Where in the segment a stream is, `locations` says.
     for (const { key } of streams) this.#identities.add(streamHash(key), 0);
     const pieces: Buffer[] = [];

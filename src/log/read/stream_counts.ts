@@ -53,16 +53,9 @@ export type StreamBlocks =
   | Iterator<readonly StreamEntry[], void>
   | AsyncIterator<readonly StreamEntry[], void>;
 
-/** The streams at one moment. */
-interface View {
-  /** Number of streams. Later ones have greater numbers. */
-  count: number;
-  records: readonly Buffer[];
-}
-
 const newId = Buffer.alloc(UUID_BYTES);
 
-export class StreamCounts implements StreamSource {
+export class StreamCounts {
   readonly #table = new KeyTable(RECORD_BYTES);
   /** Sorted numbers in each block that has been sorted, relative to the block's start. */
   readonly #orders: Uint16Array[] = [];
@@ -96,23 +89,24 @@ export class StreamCounts implements StreamSource {
 
   /** Returns the streams as they are now. Later additions do not affect the result. */
   snapshot(): StreamSource {
-    const view = { count: this.#table.count, records: this.#table.snapshot() };
-    return { blocks: (key) => this.#blocks(key, view) };
+    // Later streams have greater numbers.
+    const { count } = this.#table;
+    const records = this.#table.snapshot();
+    return { blocks: (key) => this.#blocks(key, count, records) };
   }
 
-  /** See `StreamSource`. Later additions do not affect the iterator. */
-  blocks(key: string): StreamBlocks {
-    return this.snapshot().blocks(key);
-  }
-
-  async *#blocks(key: string, view: View): AsyncGenerator<readonly StreamEntry[], void> {
+  async *#blocks(
+    key: string,
+    count: number,
+    records: readonly Buffer[],
+  ): AsyncGenerator<readonly StreamEntry[], void> {
     const sources: StreamSource[] = [];
     let turnMs = performance.now();
-    for (let start = 0; start < view.count; start += BLOCK_ENTRIES) {
-      const order = this.#order(start, view);
-      sources.push({ blocks: (key) => this.#blockFrom(start, order, key, view) });
-      const isLast = start + BLOCK_ENTRIES >= view.count;
-      if (isLast || performance.now() - turnMs < SORTING_MS_MAX) continue;
+    for (let start = 0; start < count; start += BLOCK_ENTRIES) {
+      const end = Math.min(count, start + BLOCK_ENTRIES);
+      const order = this.#order(start, end);
+      sources.push({ blocks: (key) => this.#blockFrom(start, order, key, records) });
+      if (end === count || performance.now() - turnMs < SORTING_MS_MAX) continue;
       await serveSockets();
       turnMs = performance.now();
     }
@@ -124,7 +118,7 @@ export class StreamCounts implements StreamSource {
     start: number,
     order: Uint16Array,
     key: string,
-    { records }: View,
+    records: readonly Buffer[],
   ): Generator<readonly StreamEntry[], void> {
     const keyAt = (place: number) => this.#table.keyOf(start + order[place]!);
     let place = firstIndex(order.length, (place) => keyAt(place) >= key);
@@ -134,23 +128,21 @@ export class StreamCounts implements StreamSource {
     }
   }
 
-  #order(start: number, view: View): Uint16Array {
-    const count = Math.min(BLOCK_ENTRIES, view.count - start);
-    const order = this.#orders[start / BLOCK_ENTRIES];
-    if (order === undefined || order.length < count) {
-      return this.#orders[start / BLOCK_ENTRIES] = this.#sorted(start, start + count);
+  /** Returns the sorted numbers from `start` to `end`, relative to `start`. */
+  #order(start: number, end: number): Uint16Array {
+    const count = end - start;
+    const known = this.#orders[start / BLOCK_ENTRIES];
+    if (known !== undefined && known.length >= count) {
+      return known.length === count ? known : known.filter((number) => number < count);
     }
-    return order.length === count ? order : order.filter((number) => number < count);
-  }
-
-  /** Sorts strings, which is faster than comparing bytes. */
-  #sorted(start: number, end: number): Uint16Array {
+    // Sorting strings is faster than comparing bytes.
     const keys = Array.from(
-      { length: end - start },
+      { length: count },
       // The number follows a character that sorts before those in names.
       (_, place) => `${this.#table.keyOf(start + place)}\0${String.fromCharCode(place)}`,
     );
-    return Uint16Array.from(keys.sort(), (key) => key.charCodeAt(key.length - 1));
+    const order = Uint16Array.from(keys.sort(), (key) => key.charCodeAt(key.length - 1));
+    return this.#orders[start / BLOCK_ENTRIES] = order;
   }
 
   #entry(number: number, records: readonly Buffer[]): StreamEntry {
