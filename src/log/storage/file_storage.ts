@@ -6,6 +6,7 @@ import type { Maybe } from "../../maybe.ts";
 import {
   type CallMode,
   errorCode,
+  isNotFound,
   type OpenMode,
   type Storage,
   type StorageFile,
@@ -70,7 +71,7 @@ async function openOnce(path: string, mode: OpenMode): Promise<StorageFile | nul
   try {
     fd = await called((done) => fs.open(path, OPEN_FLAGS[mode], FILE_MODE, done));
   } catch (error) {
-    throw openError(path, error as NodeJS.ErrnoException);
+    throw NOT_REGULAR_CODES.has(errorCode(error)) ? notRegularFile(path, error) : error;
   }
   try {
     // Detects symlinks that Deno, with restricted permissions, resolves despite O_NOFOLLOW.
@@ -87,7 +88,7 @@ async function openOnce(path: string, mode: OpenMode): Promise<StorageFile | nul
   return null;
 }
 
-/** Reopens the same file for reading. */
+/** Opens the same file for reading. */
 function reopen(path: string, fd: number): number {
   const readFd = fs.openSync(path, OPEN_FLAGS.read);
   if (isSameFile(fs.fstatSync(fd), fs.fstatSync(readFd))) return readFd;
@@ -106,11 +107,7 @@ function replaced(path: string): Error {
 /** Error codes from open(2) for a symlink, for a socket or device, and for a directory. */
 const NOT_REGULAR_CODES = new Set(["ELOOP", "ENXIO", "EISDIR"]);
 
-function openError(path: string, error: NodeJS.ErrnoException): Error {
-  return NOT_REGULAR_CODES.has(error.code ?? "") ? notRegularFile(path, error) : error;
-}
-
-function notRegularFile(path: string, cause?: Error): Error {
+function notRegularFile(path: string, cause?: unknown): Error {
   const message = `${path}: not a regular file (symlinks are not followed); restore the file`;
   return new Error(message, { cause });
 }
@@ -124,7 +121,7 @@ async function listFolder(path: string): Promise<string[] | null> {
     }
     return (await fs.promises.readdir(path)).sort();
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
+    if (isNotFound(error)) return null;
     throw error;
   }
 }
@@ -236,7 +233,6 @@ class OpenedFile implements StorageFile {
 
 type Callback<Result> = (error: NodeJS.ErrnoException | null, result: Result) => void;
 
-/** Converts a call with a callback to a promise. */
 function called<Result = void>(call: (done: Callback<Result>) => void): Promise<Result> {
   return new Promise((resolve, reject) =>
     call((error, result) => error ? reject(error) : resolve(result))

@@ -22,8 +22,7 @@ import { openChecked, type Segment } from "../segment/segment_reader.ts";
 import { COLUMN_NAMES } from "../segment/segment_schema.ts";
 import { VerifyFailure } from "../storage/errors.ts";
 import { isNotFound, type Storage } from "../storage/storage.ts";
-import type { BatchEntry } from "../wal/commit_frame.ts";
-import { type BatchIdentity, HistoryCheck } from "../wal/history_check.ts";
+import { type BatchIdentity, type BatchNames, HistoryCheck } from "../wal/history_check.ts";
 
 /**
  * Verifies a segment with `history`, which has verified everything before it.
@@ -85,20 +84,18 @@ export async function checkSegment(
   return { events: history.eventsChecked, hashes: BigUint64Array.from(hashes), failure };
 }
 
-type Batch = Pick<BatchEntry, "source" | "batch_id" | "batch_digest">;
-
 /** Checks all rows, then what the footer and the index say about them. */
 async function checkRows(segment: Segment, history: HistoryCheck): Promise<void> {
   const { metadata, rowGroups, index: { start, end } } = await segment.footer();
   const index = new IndexBuilder();
-  let batch: Batch | null = null;
+  let batch: BatchNames | null = null;
   let batches = 0;
   for (const [number, { rows, firstEventId, lastEventId }] of rowGroups.entries()) {
     const columns = await readColumns(segment, number, rows, history.chain);
     const lines = await segment.assemble(columns);
     let at = 0;
     for (let row = 0; row < rows; row++) {
-      const next: Batch = batch !== null && continues(columns, row)
+      const next: BatchNames = batch !== null && continues(columns, row)
         ? batch
         : batchAt(columns, row, history);
       if (next.source !== batch?.source || next.batch_id !== batch.batch_id) {
@@ -169,7 +166,7 @@ function batchAt(
   { source, batch_id, batch_digest }: LineColumns,
   row: number,
   history: HistoryCheck,
-): Batch {
+): BatchNames {
   // Different bytes that are not valid UTF-8 could decode to the same string.
   const wholeText = (column: ColumnValues) => {
     const text = textAt(column, row);

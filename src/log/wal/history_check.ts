@@ -40,10 +40,10 @@ interface FailureDetail {
 }
 
 export type BatchIdentity = Pick<BatchEntry, "source" | "batch_id">;
+export type BatchNames = Pick<BatchEntry, "source" | "batch_id" | "batch_digest">;
 
 /** A batch whose lines are being checked. */
-interface OpenBatch extends BatchIdentity {
-  batch_digest: string;
+interface OpenBatch extends BatchNames {
   spelling: SpelledBatch;
   events: number;
   firstEventId: string;
@@ -85,10 +85,7 @@ export class HistoryCheck {
   }
 
   /** Starts the next file. @param invalid the failure code if the file is malformed. */
-  enterFile(
-    path: string,
-    invalid: Extract<FailureCode, "segment_invalid" | "pending_invalid" | "tail_invalid">,
-  ): void {
+  enterFile(path: string, invalid: FailureCode): void {
     this.#path = path;
     this.#invalid = invalid;
     this.#followsChain = this.chain || invalid !== "segment_invalid";
@@ -109,12 +106,11 @@ export class HistoryCheck {
         at = this.addLine(lines, at);
         yield [entry, at];
       }
-      const found = [this.#batch!.firstEventId, this.lastEventId!];
-      this.endBatch();
-      for (const [place, member] of (["first_event_id", "last_event_id"] as const).entries()) {
-        if (entry[member] === found[place]) continue;
-        const values = { expected: entry[member], found: found[place]! };
-        throw this.failure(`${member} of batch ${entry.batch_id}`, values);
+      const ids = this.endBatch();
+      for (const member of ["first_event_id", "last_event_id"] as const) {
+        const [expected, found] = [entry[member], ids[member]];
+        if (expected === found) continue;
+        throw this.failure(`${member} of batch ${entry.batch_id}`, { expected, found });
       }
     }
     if (at < lines.length) throw this.failure("the commit has more lines than events");
@@ -122,7 +118,7 @@ export class HistoryCheck {
   }
 
   /** Starts the batch to which the following lines belong. */
-  startBatch({ source, batch_id, batch_digest }: BatchIdentity & { batch_digest: string }): void {
+  startBatch({ source, batch_id, batch_digest }: BatchNames): void {
     assert(this.#batch === null, "a batch must end before the next one starts");
     const spelling = new SpelledBatch({ source, batch_id });
     this.#batch = { source, batch_id, batch_digest, spelling, events: 0, firstEventId: "" };
@@ -164,8 +160,8 @@ export class HistoryCheck {
     return end;
   }
 
-  /** Ends the current batch. @throws {VerifyFailure} */
-  endBatch(): void {
+  /** Ends the current batch. @returns the ids of its events. @throws {VerifyFailure} */
+  endBatch(): Pick<BatchEntry, "first_event_id" | "last_event_id"> {
     const batch = this.#batch;
     assert(batch !== null && batch.events > 0, "a batch must have events");
     this.#batch = null;
@@ -177,6 +173,7 @@ export class HistoryCheck {
     }
     this.firstEventId ??= batch.firstEventId;
     this.#onBatch?.(batch);
+    return { first_event_id: batch.firstEventId, last_event_id: this.lastEventId! };
   }
 
   /**

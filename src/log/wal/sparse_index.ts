@@ -26,13 +26,10 @@ export interface Block {
   lastEventId: string;
 }
 
-interface IndexEntry {
+/** A block whose end is the start of the next one. */
+interface IndexEntry extends Omit<Block, "end"> {
   /** First event id in the block; for the first block "", which sorts before all ids. */
   eventId: string;
-  lastEventId: string;
-  start: number;
-  /** CRC-32 of the block's bytes so far. */
-  crc: number;
   keys: KeyFilter;
 }
 
