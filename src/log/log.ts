@@ -52,6 +52,7 @@ export class Log {
   readonly #options: LogOptions;
   readonly #ids: EventIdSource;
   #writer: TailWriter;
+  readonly #rotateBytes: number;
   #rotateAtBytes: number;
   #head: string;
   /** Number of calls of `#findDamage()`. */
@@ -69,6 +70,7 @@ export class Log {
     this.#ids = new EventIdSource(options.clockMs, options.randomBytes, this.snapshot.frontier);
     this.#writer = new TailWriter(files.tail);
     storage.findDamage = () => this.#findDamage();
+    this.#rotateBytes = options.sealing?.rotateBytes ?? Infinity;
     this.#rotateAtBytes = this.#rotateBytes;
     this.#head = head;
     this.sealer = new Sealer(storage, files, manifest, options);
@@ -199,10 +201,6 @@ export class Log {
       await this.files.close();
       await this.storage.closeFolders();
     }
-  }
-
-  get #rotateBytes(): number {
-    return this.#options.sealing?.rotateBytes ?? Infinity;
   }
 
   /**

@@ -146,12 +146,11 @@ class LogCopier {
     }
     const file = await this.#from.open(path, "read");
     try {
-      const found = await this.#copyFile(file, path, bytes);
-      if (found === sha256) return;
+      if (await this.#copyFile(file, path, bytes) === sha256) return;
+      throw new CorruptLogError(`${path}: differs from its SHA-256 in the manifest`);
     } finally {
       await file.close();
     }
-    throw new CorruptLogError(`${path}: differs from its SHA-256 in the manifest`);
   }
 
   /** Whether a file that was put in place is the segment. It may be anything, such as a symlink. */
@@ -202,8 +201,10 @@ class LogCopier {
     if (corruption !== null) {
       throw new CorruptLogError(`${TAIL_FILE}: corrupt at byte ${endBytes}: ${fault}`);
     }
-    const isUnknown = typeof known !== "object" && !isSynced && durableEnd < endBytes;
-    if (isUnknown) this.#options.report(`${TAIL_FILE}: left out its last commit, ${UNKNOWN_END}`);
+    if (typeof known !== "object" && !isSynced && durableEnd < endBytes) {
+      const why = "since the service does not answer whether it is durable";
+      this.#options.report(`${TAIL_FILE}: left out its last commit, ${why}`);
+    }
     return durableEnd;
   }
 
@@ -238,8 +239,8 @@ class LogCopier {
     const sha256 = await hashFile(file, sizeBytes, async (chunk, offset) => {
       await into?.write(chunk, offset);
       end = offset + chunk.length;
-      if (into !== undefined && end - syncedEnd >= SYNC_BYTES) {
-        await into.sync();
+      if (end - syncedEnd >= SYNC_BYTES) {
+        await into?.sync();
         syncedEnd = end;
       }
       this.#options.betweenChunks();
@@ -248,5 +249,3 @@ class LogCopier {
     return sha256;
   }
 }
-
-const UNKNOWN_END = "since the service does not answer whether it is durable";

@@ -14,9 +14,6 @@ const SEAL_THREAD_IDLE_MS = 60_000;
 /** A request to a thread. */
 export type SealRequest = { task: SegmentTask } | { plan: MergePlan };
 
-/** What is damaged in the inputs of an index; null if it was made. */
-export type IndexDamage = string | null;
-
 /**
  * Returns a maker for the log in `logDir`. Large merges have their own thread, beside sealing.
  * Sealing has a second one for the next file while it is behind.
@@ -25,7 +22,7 @@ export function sealThreads(logDir: string): Required<Maker> {
   const module = new URL("./seal_worker.ts", import.meta.url);
   const options = { idleMs: SEAL_THREAD_IDLE_MS, workerData: logDir };
   const segments = new ThreadPool<SealRequest, MadeSegment>(module, { threadsMax: 2, ...options });
-  const indexes = new ThreadPool<SealRequest, IndexDamage>(module, { threadsMax: 1, ...options });
+  const indexes = new ThreadPool<SealRequest, string | null>(module, { threadsMax: 1, ...options });
   return {
     makeSegment: (task) => segments.request({ task }),
     async makeIndex(plan) {

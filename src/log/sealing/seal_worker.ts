@@ -4,13 +4,13 @@ import { answerRequests } from "../../threads/thread_pool.ts";
 import { CorruptLogError } from "../storage/errors.ts";
 import { fileStorage } from "../storage/file_storage.ts";
 import { makeIndex } from "./index_merging.ts";
-import type { IndexDamage, SealRequest } from "./seal_thread.ts";
+import type { SealRequest } from "./seal_thread.ts";
 import { type MadeSegment, makeSegment } from "./segment_maker.ts";
 import { SharedBacklog, startThrottle } from "./throttle.ts";
 
 const storage = fileStorage(workerData as string);
 
-answerRequests<SealRequest, MadeSegment | IndexDamage>(async (request) => {
+answerRequests<SealRequest, MadeSegment | string | null>(async (request) => {
   if ("task" in request) {
     const throttle = startThrottle(new SharedBacklog(request.task.backlog));
     return { response: await makeSegment(storage, request.task, { throttle }) };
@@ -20,6 +20,7 @@ answerRequests<SealRequest, MadeSegment | IndexDamage>(async (request) => {
     return { response: null };
   } catch (error) {
     if (!(error instanceof CorruptLogError)) throw error;
+    // An error would lose its class on its way to the other thread.
     return { response: error.message };
   }
 });
