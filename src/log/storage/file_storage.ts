@@ -57,16 +57,7 @@ export function fileStorage(root: string): Storage {
   };
 }
 
-async function openFile(path: string, mode: OpenMode): Promise<StorageFile> {
-  for (let attempt = 0; attempt < OPEN_ATTEMPTS_MAX; attempt++) {
-    const file = await openOnce(path, mode);
-    if (file !== null) return file;
-  }
-  throw replaced(path);
-}
-
-/** Returns null if the file was replaced in the meantime, as a writer does with its manifest. */
-async function openOnce(path: string, mode: OpenMode): Promise<StorageFile | null> {
+async function openFile(path: string, mode: OpenMode, attempt = 1): Promise<StorageFile> {
   let fd: number;
   try {
     fd = await called((done) => fs.open(path, OPEN_FLAGS[mode], FILE_MODE, done));
@@ -80,12 +71,14 @@ async function openOnce(path: string, mode: OpenMode): Promise<StorageFile | nul
     if (isSameFile(named, fs.fstatSync(fd))) {
       return new OpenedFile(path, fd, mode === "read" ? fd : reopen(path, fd));
     }
+    // A writer replaces its manifest at any time.
+    if (attempt === OPEN_ATTEMPTS_MAX) throw replaced(path);
   } catch (error) {
     fs.closeSync(fd);
     throw error;
   }
   fs.closeSync(fd);
-  return null;
+  return await openFile(path, mode, attempt + 1);
 }
 
 /** Opens the same file for reading. */
