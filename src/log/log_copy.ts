@@ -15,7 +15,7 @@ import {
 import { CorruptLogError } from "./storage/errors.ts";
 import { PENDING_FOLDER, SEGMENTS_FOLDER, TAIL_FILE } from "./storage/file_names.ts";
 import { hashFile, type Storage, type StorageFile } from "./storage/storage.ts";
-import { verifyPending, verifyTail } from "./verify/commit_file_verifier.ts";
+import { verifyCommits } from "./verify/commit_file_verifier.ts";
 import { HistoryCheck } from "./wal/history_check.ts";
 import {
   closeFiles,
@@ -173,14 +173,11 @@ class LogCopier {
       ...(last && { previousHead: last.head, lastEventId: last.last_event_id }),
     });
     for (const { path, file, sizeBytes } of pending) {
-      await this.#copyFile(file, path, sizeBytes, (copy) => verifyPending(copy, history));
+      await this.#copyFile(file, path, sizeBytes, history);
     }
     if (lacksTail(inventory)) throw new CorruptLogError(`${TAIL_FILE}: is missing`);
     const sizeBytes = tail === null ? 0 : await this.#durableEnd(tail);
-    await this.#copyFile(tail?.file ?? null, TAIL_FILE, sizeBytes, async (copy) => {
-      if (!await verifyTail(copy, history)) return;
-      throw new CorruptLogError(`${TAIL_FILE}: its bytes changed while they were copied`);
-    });
+    await this.#copyFile(tail?.file ?? null, TAIL_FILE, sizeBytes, history);
     const failure = findUnlisted(inventory, history);
     if (failure !== null) throw failure;
     return history;
@@ -208,19 +205,24 @@ class LogCopier {
     return durableEnd;
   }
 
-  /** Copies, syncs and verifies [0, sizeBytes) of a file. @returns the SHA-256. */
+  /**
+   * Copies and syncs [0, sizeBytes) of a file. @returns the SHA-256.
+   * @param history verifies the copy of a tail or pending file.
+   */
   async #copyFile(
     file: StorageFile | null,
     path: string,
     sizeBytes: number,
-    verify?: (copy: ListedFile) => Promise<void>,
+    history?: HistoryCheck,
   ): Promise<string> {
     const copy = await this.#into.open(path, "create");
     try {
       const sha256 = file && await this.#readThrough(file, path, sizeBytes, copy);
       await copy.sync();
       this.#bytes += sizeBytes;
-      await verify?.({ path, file: copy, sizeBytes });
+      if (history !== undefined && await verifyCommits({ path, file: copy, sizeBytes }, history)) {
+        throw new CorruptLogError(`${path}: its bytes changed while they were copied`);
+      }
       return sha256 ?? "";
     } finally {
       await copy.close();

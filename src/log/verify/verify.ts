@@ -11,7 +11,7 @@ import { joined } from "../index/entries.ts";
 import { ThreadPool } from "../../threads/thread_pool.ts";
 import { MANIFEST_FILE, TAIL_FILE } from "../storage/file_names.ts";
 import type { Storage } from "../storage/storage.ts";
-import { verifyPending, verifyTail } from "./commit_file_verifier.ts";
+import { verifyCommits } from "./commit_file_verifier.ts";
 import { type FailureCode, VerifyFailure } from "../storage/errors.ts";
 import { type BatchIdentity, HistoryCheck } from "../wal/history_check.ts";
 import { closeFiles, findUnlisted, type Inventory, lacksTail, takeInventory } from "./inventory.ts";
@@ -180,10 +180,10 @@ class LogVerifier {
     });
     for (const listed of pending) {
       if (this.#isIntact) this.#report.pending_checked += 1;
-      await this.#checkCommits(listed.path, history, (history) => verifyPending(listed, history));
+      await this.#checkCommits(listed.path, history, (history) => verifyCommits(listed, history));
     }
     const isRemnant = await this.#checkCommits(TAIL_FILE, history, async (history) => {
-      if (!lacksTail(inventory)) return tail === null || await verifyTail(tail, history);
+      if (!lacksTail(inventory)) return tail === null || await verifyCommits(tail, history);
       throw new VerifyFailure("tail_invalid", `${TAIL_FILE}: is missing`);
     });
     if (!isSealedIntact) return;
@@ -196,11 +196,11 @@ class LogVerifier {
   }
 
   /** Checks a file as the continuation of `next`; after the first failure, checks it on its own. */
-  async #checkCommits<Result>(
+  async #checkCommits(
     path: string,
     next: HistoryCheck,
-    verify: (history: HistoryCheck) => Promise<Result>,
-  ): Promise<Result | null> {
+    verify: (history: HistoryCheck) => Promise<boolean>,
+  ): Promise<boolean | null> {
     const history = this.#isIntact
       ? next
       : new HistoryCheck({ chain: next.chain, previousHead: null });
@@ -251,8 +251,9 @@ class LogVerifier {
       for (const expected of manifest.segments) {
         await verifySegment(this.#storage, expected, history);
       }
-      for (const listed of pending) await verifyPending(listed, history);
-      if (tail !== null) await verifyTail(tail, history);
+      for (const listed of [...pending, ...tail ? [tail] : []]) {
+        await verifyCommits(listed, history);
+      }
     } catch (error) {
       if (!(error instanceof VerifyFailure)) throw error;
       // Any other failure has already been recorded.
