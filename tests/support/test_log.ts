@@ -5,7 +5,7 @@ import { randomFillSync } from "node:crypto";
 import type { CommittedEvent } from "../../src/event/verify_event.ts";
 import type { PreparedBatch } from "../../src/event/types.ts";
 import type { BatchEntry } from "../../src/log/wal/commit_frame.ts";
-import { CommitReader, type WholeCommit } from "../../src/log/wal/commit_reader.ts";
+import { readCommits, type WholeCommit } from "../../src/log/wal/commit_reader.ts";
 import { EventScan } from "../../src/log/read/event_scan.ts";
 import { CorruptLogError } from "../../src/log/storage/errors.ts";
 import { fileStorage } from "../../src/log/storage/file_storage.ts";
@@ -62,11 +62,12 @@ export async function* commitsIn(
   file: StorageFile,
   sizeBytes: number,
 ): AsyncGenerator<WholeCommit, void> {
-  const reader = new CommitReader(file, 0, sizeBytes);
-  for (let next = await reader.next(); next !== null; next = await reader.next()) {
-    if (next.commit.batches.length > 0) yield next;
+  const commits = readCommits(file, 0, sizeBytes);
+  let next = await commits.next();
+  for (; next.done !== true; next = await commits.next()) {
+    if (next.value.commit.batches.length > 0) yield next.value;
   }
-  assert.equal(reader.fault, null);
+  assert.equal(next.value, null);
 }
 
 /** Configures sealing on a storage while the log is open. By default, nothing is sealed. */

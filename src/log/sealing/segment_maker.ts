@@ -15,7 +15,7 @@ import {
   type WrittenSegment,
 } from "../segment/segment_writer.ts";
 import type { Storage } from "../storage/storage.ts";
-import { CommitReader, type WholeCommit } from "../wal/commit_reader.ts";
+import { readCommits, type WholeCommit } from "../wal/commit_reader.ts";
 import { sumOf } from "../../sum.ts";
 
 /** The commits available for a segment. The segment ends once it is full. */
@@ -63,22 +63,26 @@ export async function makeSegment(
 ): Promise<MadeSegment> {
   const { path, startBytes, endBytes, previousHead, into } = task;
   const pending = await storage.open(path, "read");
-  const reader = new CommitReader(pending, startBytes, endBytes);
+  const reader = readCommits(pending, startBytes, endBytes);
+  let taken = startBytes;
   const commits = async function* (): AsyncGenerator<WholeCommit, void> {
-    for (let next = await reader.next(); next !== null; next = await reader.next()) {
-      if (next.commit.batches.length === 0) continue;
-      onEvents?.(sumOf(next.commit.batches, ({ events }) => events));
-      yield next;
+    let next = await reader.next();
+    for (; next.done !== true; next = await reader.next()) {
+      const { commit: { batches } } = next.value;
+      taken = next.value.endBytes;
+      if (batches.length === 0) continue;
+      onEvents?.(sumOf(batches, ({ events }) => events));
+      yield next.value;
     }
-    if (reader.fault === null) return;
-    throw new CorruptLogError(`${path}: corrupt at byte ${reader.endBytes}: ${reader.fault}`);
+    if (next.value === null) return;
+    throw new CorruptLogError(`${path}: corrupt at byte ${taken}: ${next.value}`);
   };
   try {
     const options = { previousHead, bounds, throttle };
     const written = await writeSegment(storage, into, commits(), options);
     assert(written !== null, "a segment must have events");
     await readBack(storage, into, written, throttle);
-    return { facts: written.facts, endBytes: reader.endBytes };
+    return { facts: written.facts, endBytes: taken };
   } finally {
     await pending.close();
   }

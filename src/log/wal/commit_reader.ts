@@ -22,88 +22,62 @@ export interface WholeCommit {
   endBytes: number;
 }
 
-export class CommitReader {
-  readonly #file: StorageFile;
-  readonly #sizeBytes: number;
-  /** End of the last commit read. */
-  endBytes: number;
-  /** Why the bytes at `endBytes` are not a valid commit; null while all are valid. */
-  fault: string | null = null;
-  /** Unread bytes are #buffer[#start, #filled); #start is at `endBytes` in the file. */
-  #buffer: Buffer = Buffer.allocUnsafeSlow(CHUNK_BYTES);
-  #start = 0;
-  #filled = 0;
+/**
+ * Yields the commits in [startBytes, sizeBytes) of a file; a commit starts at `startBytes`.
+ * @returns why the bytes after the last commit are not a valid one; null if there are none.
+ */
+export async function* readCommits(
+  file: StorageFile,
+  startBytes: number,
+  sizeBytes: number,
+): AsyncGenerator<WholeCommit, string | null> {
+  assert(startBytes <= sizeBytes, "a range must not end before it starts");
+  // Unread bytes are buffer[start, filled), and are at `position` in the file.
+  let buffer = Buffer.allocUnsafeSlow(CHUNK_BYTES);
+  let [start, filled, position] = [0, 0, startBytes];
 
-  /** Reads commits from `startBytes`, the start of a commit, up to `sizeBytes`. */
-  constructor(file: StorageFile, startBytes: number, sizeBytes: number) {
-    assert(startBytes <= sizeBytes, "a range must not end before it starts");
-    this.#file = file;
-    this.#sizeBytes = sizeBytes;
-    this.endBytes = startBytes;
-  }
-
-  /** Reads the next commit; returns null at the end or if the next commit is invalid. */
-  async next(): Promise<WholeCommit | null> {
-    if (this.endBytes === this.#sizeBytes || this.fault !== null) return null;
-    const headerBytes = await this.#headerBytes();
-    const start = this.#start;
-    const header = parseCommitHeader(this.#buffer, start, start + headerBytes - 1);
-    if (header === null || header.commit.bytes > COMMIT_BODY_BYTES_MAX) {
-      return this.#stop("no commit header");
-    }
-    const { commit, sha256 } = header;
-    const frameBytes = headerBytes + commit.bytes;
-    const endBytes = this.endBytes + frameBytes;
-    if (endBytes > this.#sizeBytes) {
-      return this.#stop(
-        `the commit ends at byte ${endBytes}, but the file ends at byte ${this.#sizeBytes}`,
-      );
-    }
-    const isWhole = this.#unreadBytes >= frameBytes || await this.#fill(frameBytes);
-    const frame = this.#buffer.subarray(this.#start, this.#start + frameBytes);
-    const endsLine = isWhole && frame[frameBytes - 1] === LF;
-    if (!endsLine || hashFrame(frame, headerBytes - 1) !== sha256) {
-      return this.#stop("the commit does not match its sha256");
-    }
-    this.#start += frameBytes;
-    this.endBytes = endBytes;
-    return { commit, frame, lines: frame.subarray(headerBytes), endBytes };
-  }
+  /** Buffers at least `wantedBytes`; returns false if the range or the file ends first. */
+  const fill = async (wantedBytes: number): Promise<boolean> => {
+    const unread = buffer.subarray(start, filled);
+    if (unread.length >= wantedBytes) return true;
+    if (wantedBytes > buffer.length) buffer = Buffer.allocUnsafeSlow(wantedBytes + CHUNK_BYTES);
+    buffer.set(unread);
+    const into = buffer.subarray(unread.length, sizeBytes - position);
+    start = 0;
+    filled = unread.length + await file.read(into, position + unread.length);
+    return filled >= wantedBytes;
+  };
 
   /** Returns the length of the header line, including its LF; 0 if none ends within the limit. */
-  async #headerBytes(): Promise<number> {
+  const findHeader = async (): Promise<number> => {
     for (let searchedBytes = 0; searchedBytes <= COMMIT_HEADER_BYTES_MAX;) {
-      const filled = this.#buffer.subarray(0, this.#filled);
-      const sizeBytes = filled.indexOf(LF, this.#start + searchedBytes) + 1 - this.#start;
-      if (sizeBytes > 0) return sizeBytes <= COMMIT_HEADER_BYTES_MAX ? sizeBytes : 0;
-      searchedBytes = this.#unreadBytes;
-      if (!(await this.#fill(searchedBytes + 1))) return 0;
+      const lineBytes = buffer.subarray(start, filled).indexOf(LF, searchedBytes) + 1;
+      if (lineBytes > 0) return lineBytes <= COMMIT_HEADER_BYTES_MAX ? lineBytes : 0;
+      searchedBytes = filled - start;
+      if (!(await fill(searchedBytes + 1))) break;
     }
     return 0;
-  }
+  };
 
-  get #unreadBytes(): number {
-    return this.#filled - this.#start;
-  }
-
-  /**
-   * Moves the unread bytes to the start of a buffer of at least `wantedBytes`, and fills it.
-   * @returns false if the range or the file ends before `wantedBytes`.
-   */
-  async #fill(wantedBytes: number): Promise<boolean> {
-    const unread = this.#buffer.subarray(this.#start, this.#filled);
-    if (wantedBytes > this.#buffer.length) {
-      this.#buffer = Buffer.allocUnsafeSlow(wantedBytes + CHUNK_BYTES);
+  while (position < sizeBytes) {
+    const headerBytes = await findHeader();
+    const header = parseCommitHeader(buffer, start, start + headerBytes - 1);
+    if (header === null || header.commit.bytes > COMMIT_BODY_BYTES_MAX) return "no commit header";
+    const { commit, sha256 } = header;
+    const frameBytes = headerBytes + commit.bytes;
+    const endBytes = position + frameBytes;
+    if (endBytes > sizeBytes) {
+      return `the commit ends at byte ${endBytes}, but the file ends at byte ${sizeBytes}`;
     }
-    this.#buffer.set(unread);
-    const into = this.#buffer.subarray(unread.length, this.#sizeBytes - this.endBytes);
-    this.#start = 0;
-    this.#filled = unread.length + await this.#file.read(into, this.endBytes + unread.length);
-    return this.#filled >= wantedBytes;
+    const isWhole = await fill(frameBytes);
+    const frame = buffer.subarray(start, start + frameBytes);
+    const endsLine = isWhole && frame[frameBytes - 1] === LF;
+    if (!endsLine || hashFrame(frame, headerBytes - 1) !== sha256) {
+      return "the commit does not match its sha256";
+    }
+    start += frameBytes;
+    position = endBytes;
+    yield { commit, frame, lines: frame.subarray(headerBytes), endBytes };
   }
-
-  #stop(fault: string): null {
-    this.fault = fault;
-    return null;
-  }
+  return null;
 }

@@ -6,7 +6,7 @@
 import { Buffer } from "node:buffer";
 import { COMMIT_BODY_BYTES_MAX, COMMIT_HEADER_BYTES_MAX } from "../../limits.ts";
 import { closesAsHeader, HEADER_PREFIX, SUFFIX_LENGTH } from "./commit_frame.ts";
-import { CommitReader, type WholeCommit } from "./commit_reader.ts";
+import { readCommits, type WholeCommit } from "./commit_reader.ts";
 import type { StorageFile } from "../storage/storage.ts";
 import { LF } from "../line/line_bytes.ts";
 
@@ -35,14 +35,15 @@ export async function readToEnd(
   use: (commit: WholeCommit, start: number) => void,
 ): Promise<CommitsEnd> {
   for (let startBytes = 0, isRetry = false;; isRetry = true) {
-    const reader = new CommitReader(file, startBytes, sizeBytes);
-    for (let next = await reader.next(); next !== null; next = await reader.next()) {
-      use(next, startBytes);
-      startBytes = next.endBytes;
+    const commits = readCommits(file, startBytes, sizeBytes);
+    let next = await commits.next();
+    for (; next.done !== true; next = await commits.next()) {
+      use(next.value, startBytes);
+      startBytes = next.value.endBytes;
     }
-    const { endBytes, fault } = reader;
-    const corruption = fault && await remnantFault(file, sizeBytes, endBytes);
-    if (corruption === null || isRetry) return { endBytes, fault, corruption };
+    const fault = next.value;
+    const corruption = fault && await remnantFault(file, sizeBytes, startBytes);
+    if (corruption === null || isRetry) return { endBytes: startBytes, fault, corruption };
     // While this commit was being read, a writer may have discarded it and written another.
   }
 }
@@ -94,5 +95,6 @@ async function commitOfLine(
   const start = region.lastIndexOf(HEADER_PREFIX);
   if (start < 0) return null;
   const offset = regionOffset + start;
-  return await new CommitReader(file, offset, sizeBytes).next() === null ? null : offset;
+  const { done } = await readCommits(file, offset, sizeBytes).next();
+  return done ? null : offset;
 }
