@@ -9,11 +9,12 @@ import type { PreparedBatch } from "../event/types.ts";
 import type { Maybe } from "../maybe.ts";
 import { sumOf } from "../sum.ts";
 import type { LogSnapshot } from "./read/snapshot.ts";
-import { recover, type RecoveredLog, type RecoveryOptions } from "./recovery.ts";
+import { recover, type RecoveredLog } from "./recovery.ts";
 import type { LogFiles } from "./sealing/log_files.ts";
 import { Sealer, type SealerOptions } from "./sealing/sealer.ts";
 import type { MakerSettings } from "./sealing/segment_maker.ts";
 import type { SegmentEntry } from "./segment/manifest.ts";
+import type { RowGroupDecoder } from "./segment/row_group_decoder.ts";
 import { StorageFullError, WriterPoisonedError } from "./storage/errors.ts";
 import { TAIL_FILE } from "./storage/file_names.ts";
 import { OwnedStorage } from "./storage/owned_storage.ts";
@@ -28,9 +29,11 @@ import { TailWriter } from "./wal/tail_writer.ts";
 /** A smaller rotation size limits neither a tail's index, which takes a minimum, nor its growth. */
 const SMALL_TAIL_BYTES = 1024 * 1024;
 
-export interface LogOptions extends RecoveryOptions, SealerOptions {
+export interface LogOptions extends SealerOptions {
   /** The log directory. */
   storage: Storage;
+  /** Decodes row groups; by default, this thread does. */
+  decoder?: RowGroupDecoder | undefined;
   /** Fills `into` with random bytes. */
   randomBytes: (into: Uint8Array) => void;
 }
@@ -42,7 +45,7 @@ export interface LogOptions extends RecoveryOptions, SealerOptions {
  */
 export async function openLog(options: LogOptions): Promise<Log> {
   const storage = new OwnedStorage(options.storage);
-  return new Log(options, storage, await recover(storage, options));
+  return new Log(options, storage, await recover(storage, options.report, options.decoder));
 }
 
 export class Log {
@@ -124,8 +127,7 @@ export class Log {
    * Commits, unchanged, batches that another log has already committed. Used by replicas. The
    * caller has verified the batches and must not call `append()`, whose ids might precede theirs.
    * @param lines the event lines from all batches.
-   * @throws {StorageFullError} if the disk is full; nothing was written.
-   * @throws {WriterPoisonedError} if the outcome of this commit or an earlier one is unknown.
+   * @throws like `append()`.
    */
   async replicate(commit: Pick<Commit, "batches" | "head">, lines: Buffer): Promise<void> {
     assert(commit.batches.length > 0, "a commit must have at least one batch");
@@ -135,7 +137,6 @@ export class Log {
     await this.#commit(lines.length, () => ({ ...encodeCommit(commit, [lines]), growth }));
   }
 
-  /** @param sizeBytes size of the commit's event lines. */
   async #commit(
     sizeBytes: number,
     build: () => Maybe<BuiltCommit>,

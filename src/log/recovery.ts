@@ -49,19 +49,15 @@ export interface RecoveredLog {
 /** Reports repairs to the operator. */
 export type Report = (line: string) => void;
 
-export interface RecoveryOptions {
-  report: Report;
-  /** Decodes row groups; by default, this thread does. */
-  decoder?: RowGroupDecoder | undefined;
-}
-
 /**
+ * @param decoder see `LogOptions`.
  * @throws {CorruptLogError} if committed bytes are damaged or missing; nothing was changed.
  * @throws {UnsupportedFormatError} if a newer program wrote the log.
  */
 export async function recover(
   storage: OwnedStorage,
-  { report, decoder }: RecoveryOptions,
+  report: Report,
+  decoder?: RowGroupDecoder,
 ): Promise<RecoveredLog> {
   await storage.hold(LOCK_FILE);
   if (await storage.list(".") === null) throw new Error("the log directory does not exist");
@@ -153,7 +149,6 @@ async function recoverPending(
   return target;
 }
 
-/** Removes the leftovers from an interrupted seal. */
 async function removeLeftovers(
   storage: Storage,
   inventory: Inventory,

@@ -52,7 +52,7 @@ function put(text: string, start: number): number {
   return start + text.length;
 }
 
-/** The record of an entry: `bytes` from `at` on. */
+/** A record is in `bytes`, from `at` on. */
 export interface RecordPlace {
   bytes: Buffer;
   at: number;
@@ -75,12 +75,10 @@ export class KeyTable {
     this.#recordBytes = recordBytes;
   }
 
-  /** Number of entries. */
   get count(): number {
     return this.#count;
   }
 
-  /** Memory of the keys, the records and the table. */
   get sizeBytes(): number {
     return this.#keys.length + this.#ends.byteLength + this.#hashes.byteLength +
       this.#records.length * BLOCK_ENTRIES * this.#recordBytes + this.#slots.byteLength;
@@ -125,7 +123,6 @@ export class KeyTable {
     return this.#keys.toString("utf8", this.#startOf(number), this.#ends[number]);
   }
 
-  /** Returns an entry's record. */
   recordOf(number: number, records: readonly Buffer[] = this.#records): RecordPlace {
     const bytes = records[Math.floor(number / BLOCK_ENTRIES)]!;
     return { bytes, at: number % BLOCK_ENTRIES * this.#recordBytes };

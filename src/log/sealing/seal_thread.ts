@@ -8,10 +8,8 @@ import type { MergePlan } from "../segment/sealed_history.ts";
 import type { Maker } from "./sealer.ts";
 import type { MadeSegment, SegmentTask } from "./segment_maker.ts";
 
-/** Idle time after which the thread exits. */
 const SEAL_THREAD_IDLE_MS = 60_000;
 
-/** A request to a thread. */
 export type SealRequest = { task: SegmentTask } | { plan: MergePlan };
 
 /**

@@ -77,7 +77,6 @@ export interface SealerOptions {
   sealing?: SealingOptions;
 }
 
-/** The seal of a pending file. */
 interface Seal {
   file: CommitFile;
   /** The temporary name of its segments. */
@@ -129,7 +128,6 @@ export class Sealer {
     return Math.max(pending / PENDING_FILES_MAX, this.#files.backlogBytes / backlogWaitBytes);
   }
 
-  /** Whether new batches must wait for sealing. */
   get isBehind(): boolean {
     return this.backlog >= 1;
   }
@@ -219,7 +217,6 @@ export class Sealer {
     return seal;
   }
 
-  /** Removes what `#beginNext()` has begun. */
   async #dropBegun(): Promise<void> {
     const begun = this.#begun;
     this.#begun = null;

@@ -55,7 +55,6 @@ export interface MakerSettings {
   throttle?: () => void;
 }
 
-/** See `MakeSegment`. */
 export async function makeSegment(
   storage: Storage,
   task: SegmentTask,

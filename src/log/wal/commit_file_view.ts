@@ -51,7 +51,6 @@ async function* commitLines(
   // Offset of the next read, where a line starts. If it is past the end of the range, the range
   // contains no requested events.
   let position = index.seek(after);
-  // Last event read so far.
   let lastRead = after;
   for (;;) {
     if (key !== null) position = index.seekKey(position, key);

@@ -63,7 +63,6 @@ export class HistoryCheck {
   #batch: OpenBatch | null = null;
   /** Whether the chain is followed: without `chain`, to check that a file continues it. */
   #followsChain = true;
-  /** Stream of the last event. */
   #stream = "";
   /** The first event of the first valid batch; null if there is none. */
   firstEventId: string | null = null;
@@ -117,7 +116,6 @@ export class HistoryCheck {
     this.checkHead(head);
   }
 
-  /** Starts the batch to which the following lines belong. */
   startBatch({ source, batch_id, batch_digest }: BatchNames): void {
     assert(this.#batch === null, "a batch must end before the next one starts");
     const spelling = new SpelledBatch({ source, batch_id });
