@@ -71,7 +71,10 @@ export async function copyLog(
   return await new LogCopier(from, into, options).run();
 }
 
-/** A copy is synced in parts of this size, since appends to the same disk wait for each. */
+/**
+ * A copy is synced in parts of this size, since appends to the same disk wait for each. A multiple
+ * of what `hashFile()` reads at once.
+ */
 const SYNC_BYTES = 4 * 1024 * 1024;
 
 class LogCopier {
@@ -158,7 +161,7 @@ class LogCopier {
     const file = await this.#into.open(path, "read").catch(() => null);
     if (file === null) return false;
     try {
-      return await file.size() === bytes && await this.#readThrough(file, path, bytes) === sha256;
+      return await file.size() === bytes && await this.#readThrough(file, bytes) === sha256;
     } finally {
       await file.close();
     }
@@ -217,7 +220,7 @@ class LogCopier {
   ): Promise<string> {
     const copy = await this.#into.open(path, "create");
     try {
-      const sha256 = file && await this.#readThrough(file, path, sizeBytes, copy);
+      const sha256 = file && await this.#readThrough(file, sizeBytes, copy);
       await copy.sync();
       this.#bytes += sizeBytes;
       if (history !== undefined && await verifyCommits({ path, file: copy, sizeBytes }, history)) {
@@ -230,24 +233,11 @@ class LogCopier {
   }
 
   /** Reads [0, sizeBytes) of a file, and writes it to `into`. @returns the SHA-256. */
-  async #readThrough(
-    file: StorageFile,
-    path: string,
-    sizeBytes: number,
-    into?: StorageFile,
-  ): Promise<string> {
-    let end = 0;
-    let syncedEnd = 0;
-    const sha256 = await hashFile(file, sizeBytes, async (chunk, offset) => {
+  async #readThrough(file: StorageFile, sizeBytes: number, into?: StorageFile): Promise<string> {
+    return await hashFile(file, sizeBytes, async (chunk, offset) => {
       await into?.write(chunk, offset);
-      end = offset + chunk.length;
-      if (end - syncedEnd >= SYNC_BYTES) {
-        await into?.sync();
-        syncedEnd = end;
-      }
+      if ((offset + chunk.length) % SYNC_BYTES === 0) await into?.sync();
       this.#options.betweenChunks();
     });
-    if (end < sizeBytes) throw new CorruptLogError(`${path}: ends at byte ${end}`);
-    return sha256;
   }
 }
