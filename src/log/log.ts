@@ -173,7 +173,7 @@ export class Log {
     assert(!this.#appending && !this.#closed, "a log must not be sealed during an append");
     assert(!this.#sealing && !this.#options.sealing, "only one seal may run at a time");
     this.#sealing = true;
-    if (this.files.tail.lastEventId !== null) await this.#rotate(() => {});
+    if (this.files.tail.lastEventId !== null) await this.#rotate();
     await this.sealer.sealAll(onSegment, settings);
     this.#sealing = false;
   }
@@ -212,17 +212,19 @@ export class Log {
    * @throws {WriterPoisonedError} if the tail is no longer where recovery looks for it.
    */
   async #rotateWhenLarge(sizeBytes: number): Promise<void> {
-    const { endBytes, backlogBytes, lastEventId } = this.files.tail;
+    const { tail } = this.files;
+    const { endBytes, backlogBytes, lastEventId } = tail;
     const isLarge = endBytes >= this.#rotateAtBytes ||
       backlogBytes >= Math.max(this.#rotateAtBytes, SMALL_TAIL_BYTES);
     const isTooLarge = endBytes + sizeBytes > 2 * Math.max(this.#rotateBytes, SMALL_TAIL_BYTES);
     if (!(isLarge || isTooLarge) || lastEventId === null || this.poison !== null) return;
-    let isTailKept = true;
     try {
-      await this.#rotate(() => isTailKept = false);
+      await this.#rotate();
       this.#rotateAtBytes = this.#rotateBytes;
     } catch (error) {
-      if (!isTailKept) throw this.#writer.poisonBy("the tail could not be rotated", error);
+      if (tail.path !== TAIL_FILE) {
+        throw this.#writer.poisonBy("the tail could not be rotated", error);
+      }
       if (this.poison !== null) throw this.poison;
       if (error instanceof AssertionError) throw error;
       const { message } = error as Error;
@@ -236,11 +238,11 @@ export class Log {
     }
   }
 
-  /** Rotates a tail that has events. @param onMoved see `rotateTail()`. */
-  async #rotate(onMoved: () => void): Promise<void> {
+  /** See `rotateTail()`. */
+  async #rotate(): Promise<void> {
     await this.#writer.trim();
     const { file: writable } = this.files.tail;
-    this.files.addTail(await rotateTail(this.storage, this.files.tail, onMoved));
+    this.files.addTail(await rotateTail(this.storage, this.files.tail));
     this.#writer = new TailWriter(this.files.tail);
     // The rotation is complete, so a failure only leaks a descriptor.
     await writable.close().catch(({ message }: Error) => {

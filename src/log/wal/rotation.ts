@@ -14,14 +14,12 @@ import { removeIfThere, type Storage, type StorageFile } from "../storage/storag
 
 /**
  * Renames a tail that has events and is fully durable, puts an empty tail in its place, which it
- * returns, and switches readers of the old one to a handle that can't write.
- * @param onMoved called once the tail has its new name. Failures before leave it as it was; after a
- *   later one, only recovery can continue the log.
+ * returns, and switches readers of the old one to a handle that can't write. A failure leaves the
+ * tail as it was, unless its `path` is already the new one: then only recovery can continue the log.
  */
 export async function rotateTail(
   storage: Storage,
   tail: CommitFile,
-  onMoved: () => void,
 ): Promise<CommitFile> {
   const { firstEventId, lastEventId } = tail;
   assert(firstEventId !== null && lastEventId !== null, "a rotated tail must have events");
@@ -38,10 +36,9 @@ export async function rotateTail(
     const pending = await storage.open(TAIL_FILE, "read");
     opened.push(pending);
     await storage.rename(TAIL_FILE, path);
-    onMoved();
+    tail.path = path;
     await storage.rename(TAIL_TEMPORARY_FILE, TAIL_FILE);
     await syncNames(storage);
-    tail.path = path;
     tail.file = pending;
     return new CommitFile(TAIL_FILE, next);
   } catch (error) {
