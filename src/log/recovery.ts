@@ -2,8 +2,6 @@
  * Opens a log directory for its writer: checks it, finishes what a crash interrupted, and makes the
  * result durable (docs/format.md, "Recovery"). Recovery is idempotent.
  */
-import { assert } from "../assert.ts";
-import { READ_CHUNK_BYTES } from "../limits.ts";
 import { GENESIS_HEAD_HEX } from "../event/chain.ts";
 import { committedTwice } from "./wal/batch_index.ts";
 import type { BatchEntry } from "./wal/commit_frame.ts";
@@ -27,7 +25,7 @@ import { LogFiles } from "./sealing/log_files.ts";
 import { createSynced, syncNames } from "./wal/rotation.ts";
 import type { RowGroupDecoder } from "./segment/row_group_decoder.ts";
 import { SealedHistory } from "./segment/sealed_history.ts";
-import { removeIfThere, type Storage } from "./storage/storage.ts";
+import { readRange, removeIfThere, type Storage } from "./storage/storage.ts";
 import {
   closeFiles,
   findUnlisted,
@@ -194,13 +192,9 @@ async function makeFolders(storage: Storage): Promise<void> {
  * rewritten. Truncation is also repeated, since the disk may still hold the removed bytes.
  */
 async function makeDurable({ file, lastCommitOffset, endBytes }: CommitFile) {
-  const chunk = new Uint8Array(Math.min(endBytes - lastCommitOffset, READ_CHUNK_BYTES));
-  for (let offset = lastCommitOffset; offset < endBytes;) {
-    const wanted = chunk.subarray(0, Math.min(chunk.length, endBytes - offset));
-    const readBytes = await file.read(wanted, offset);
-    assert(readBytes === wanted.length, "a recovered commit must be complete");
-    await file.write(wanted, offset);
-    offset += readBytes;
+  if (endBytes > 0) {
+    const lastCommit = await readRange(file, lastCommitOffset, endBytes);
+    await file.write(lastCommit, lastCommitOffset);
   }
   await file.truncate(endBytes);
   await file.sync();
