@@ -3,7 +3,6 @@
  * change takes place in one turn of the event loop, so no reader misses an event or sees it twice.
  */
 import { assert } from "../../assert.ts";
-import { sumOf } from "../../sum.ts";
 import type { LogFile, LogSnapshot, SealedFile } from "../read/snapshot.ts";
 import type { SegmentEntry } from "../segment/manifest.ts";
 import type { SealedHistory } from "../segment/sealed_history.ts";
@@ -34,10 +33,6 @@ export class LogFiles {
   /** Rotated tails that are not yet sealed, oldest first. */
   get pending(): readonly CommitFile[] {
     return this.unsealed.slice(0, -1);
-  }
-
-  get backlogBytes(): number {
-    return sumOf(this.unsealed, ({ backlogBytes }) => backlogBytes);
   }
 
   /** Shows readers the commits in the tail. */

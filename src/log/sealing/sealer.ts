@@ -16,6 +16,7 @@ import { assert } from "../../assert.ts";
 import { GENESIS_HEAD_HEX } from "../../event/chain.ts";
 import { formatTimestamp } from "../../event/timestamp.ts";
 import { BACKLOG_WAIT_BYTES } from "../../limits.ts";
+import { sumOf } from "../../sum.ts";
 import {
   type Manifest,
   type SegmentEntry,
@@ -122,10 +123,12 @@ export class Sealer {
    */
   get backlog(): number {
     const { sealing } = this.#options;
-    const pending = this.#files.unsealed.length - 1;
+    const { unsealed } = this.#files;
+    const pending = unsealed.length - 1;
     if (sealing === undefined || pending === 0) return 0;
     const { backlogWaitBytes = BACKLOG_WAIT_BYTES } = sealing;
-    return Math.max(pending / PENDING_FILES_MAX, this.#files.backlogBytes / backlogWaitBytes);
+    const sizeBytes = sumOf(unsealed, ({ backlogBytes }) => backlogBytes);
+    return Math.max(pending / PENDING_FILES_MAX, sizeBytes / backlogWaitBytes);
   }
 
   get isBehind(): boolean {
@@ -258,7 +261,10 @@ export class Sealer {
     const last = () => segments.at(-1) ?? this.#manifest.segments.at(-1);
     let startBytes = 0;
     while (last()?.last_event_id !== seal.file.lastEventId) {
-      this.#setUrgency();
+      // Sealing is unthrottled while nothing is appended, so that a backlog goes soon.
+      const { lastEventId } = this.#files.tail;
+      this.#urgency.value = lastEventId === this.#lastAppended ? 1 : this.backlog;
+      this.#lastAppended = lastEventId;
       const previousHead = last()?.head ?? GENESIS_HEAD_HEX;
       const begun = startBytes === 0 ? seal.first : null;
       const { facts, endBytes } = await (begun ?? make(this.#task(seal, startBytes, previousHead)));
@@ -275,13 +281,6 @@ export class Sealer {
   #task({ file, into }: Seal, startBytes: number, previousHead: string): SegmentTask {
     const { path, endBytes } = file;
     return { path, startBytes, endBytes, previousHead, into, backlog: this.#urgency.buffer };
-  }
-
-  /** Sealing is unthrottled while nothing is appended, so that a backlog goes soon. */
-  #setUrgency(): void {
-    const { lastEventId } = this.#files.tail;
-    this.#urgency.value = lastEventId === this.#lastAppended ? 1 : this.backlog;
-    this.#lastAppended = lastEventId;
   }
 
   /** Removes the temporary files from a failed seal, since the next seal needs their names. */
