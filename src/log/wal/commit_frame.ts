@@ -42,7 +42,7 @@ export interface CommitHeader {
 export const HEADER_PREFIX: Uint8Array = Buffer.from('{"commit":');
 const SUFFIX_PREFIX = ',"sha256":"';
 /** `,"sha256":"` + 64 hex digits + `"}` */
-export const SUFFIX_LENGTH: number = SUFFIX_PREFIX.length + 64 + 2;
+const SUFFIX_LENGTH: number = SUFFIX_PREFIX.length + 64 + 2;
 
 /** Whether the line that ends at `end` has the suffix of a header, which no event line has. */
 export function closesAsHeader(bytes: Buffer, end: number): boolean {
