@@ -153,41 +153,39 @@ function sealedThrough(manifest: Manifest | null): string {
 }
 
 function inventoryOf(listing: Listing, opened: readonly ListedFile[]): Inventory {
-  const { manifest, root, pending, segments } = listing;
-  const isStarted = manifest !== null;
+  const { root, pending, segments, indexes } = listing;
+  const isStarted = listing.manifest !== null;
   const tail = opened.find(({ path }) => path === TAIL_FILE) ?? null;
   const isEmpty = pending.length + segments.length + (tail?.sizeBytes ?? 0) === 0;
   if (!isStarted && !isEmpty) {
     const message = `${MANIFEST_FILE}: is missing from a log that holds events`;
     throw new VerifyFailure("manifest_invalid", message);
   }
-  // The first startup writes the manifest last.
-  const steps = isStarted ? [] : [PENDING_FOLDER, SEGMENTS_FOLDER, TAIL_FILE];
-  return {
-    isStarted,
-    manifest: manifest ?? EMPTY_MANIFEST,
-    pending: opened.filter((listed) => listed !== tail),
-    tail,
-    remnants: steps.filter((name) => root.includes(name)),
-    ...leftoversOf(listing),
-  };
-}
-
-/** Leftovers from interrupted writers. The next one keeps segments that no pending file covers. */
-function leftoversOf(listing: Listing): Pick<Inventory, "orphans" | "runs"> {
-  const listed = new Set(listing.manifest?.segments.map(({ path }) => path));
-  const unused = new Set(listing.indexes);
-  const runs = chooseRuns(listing.manifest?.segments ?? [], unused);
+  const manifest = listing.manifest ?? EMPTY_MANIFEST;
+  const listed = new Set(manifest.segments.map(({ path }) => path));
+  const unused = new Set(indexes);
+  const runs = chooseRuns(manifest.segments, unused);
   for (const { path } of runs) unused.delete(path);
+  // Left by interrupted writers. The next one keeps segments that no pending file covers.
   const orphans = [
-    ...listing.root.filter((name) => TEMPORARY_FILES.includes(name)),
-    ...listing.pending.filter((path) => parsePendingPath(path) && !isUncovered(path, listing)),
-    ...listing.segments.filter((path) =>
+    ...root.filter((name) => TEMPORARY_FILES.includes(name)),
+    ...pending.filter((path) => parsePendingPath(path) && !isUncovered(path, listing)),
+    ...segments.filter((path) =>
       TEMPORARY_FILES.includes(path) || parseSegmentPath(path) && !listed.has(path)
     ),
     ...unused,
   ];
-  return { orphans: orphans.sort(), runs };
+  // The first startup writes the manifest last.
+  const steps = isStarted ? [] : [PENDING_FOLDER, SEGMENTS_FOLDER, TAIL_FILE];
+  return {
+    isStarted,
+    manifest,
+    pending: opened.filter((listed) => listed !== tail),
+    tail,
+    orphans: orphans.sort(),
+    runs,
+    remnants: steps.filter((name) => root.includes(name)),
+  };
 }
 
 /** Whether the tail is missing for another reason than a rotation that was interrupted. */
