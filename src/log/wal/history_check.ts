@@ -45,7 +45,7 @@ export type BatchNames = Pick<BatchEntry, "source" | "batch_id" | "batch_digest"
 /** A batch whose lines are being checked. */
 interface OpenBatch extends BatchNames {
   spelling: SpelledBatch;
-  events: number;
+  /** Empty before the first event. */
   firstEventId: string;
 }
 
@@ -119,7 +119,7 @@ export class HistoryCheck {
   startBatch({ source, batch_id, batch_digest }: BatchNames): void {
     assert(this.#batch === null, "a batch must end before the next one starts");
     const spelling = new SpelledBatch({ source, batch_id });
-    this.#batch = { source, batch_id, batch_digest, spelling, events: 0, firstEventId: "" };
+    this.#batch = { source, batch_id, batch_digest, spelling, firstEventId: "" };
     this.#checkName("source", source);
     if (!this.#followsChain) this.#history = null;
   }
@@ -142,7 +142,7 @@ export class HistoryCheck {
     this.#checkId(event);
     if (this.chain) {
       this.#checkHashes(event);
-      const fault = this.#rules.faultIn(event, batch.events === 0);
+      const fault = this.#rules.faultIn(event, batch.firstEventId === "");
       if (fault !== null) throw this.failure(`no request can have appended this: ${fault}`);
     }
     const { stream } = event;
@@ -152,8 +152,7 @@ export class HistoryCheck {
       this.#history.append(event.eventHash);
     }
     this.#digester.add(event);
-    if (batch.events === 0) batch.firstEventId = event.eventId;
-    batch.events += 1;
+    batch.firstEventId ||= event.eventId;
     this.eventsChecked += 1;
     return end;
   }
@@ -161,7 +160,7 @@ export class HistoryCheck {
   /** Ends the current batch. @returns the ids of its events. @throws {VerifyFailure} */
   endBatch(): Pick<BatchEntry, "first_event_id" | "last_event_id"> {
     const batch = this.#batch;
-    assert(batch !== null && batch.events > 0, "a batch must have events");
+    assert(batch !== null && batch.firstEventId !== "", "a batch must have events");
     this.#batch = null;
     const found = this.#digester.finish();
     if (found !== batch.batch_digest) {
