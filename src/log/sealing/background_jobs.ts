@@ -64,6 +64,5 @@ export class BackgroundJobs {
       }
     }
     this.#running = null;
-    this.start();
   }
 }

@@ -91,7 +91,10 @@ async function checkRows(segment: Segment, history: HistoryCheck): Promise<void>
   let batch: BatchNames | null = null;
   let batches = 0;
   for (const [number, { rows, firstEventId, lastEventId }] of rowGroups.entries()) {
-    const columns = await readColumns(segment, number, rows, history.chain);
+    const columns: LineColumns = {
+      ...{ payload: constantValues(NULL, rows), event_hash: constantValues(ZERO_HASH, rows) },
+      ...await segment.readColumns(number, history.chain ? COLUMN_NAMES : BRIEF_COLUMNS),
+    };
     const lines = await segment.assemble(columns);
     let at = 0;
     for (let row = 0; row < rows; row++) {
@@ -140,19 +143,7 @@ function filterBytesIn(index: Buffer): number | undefined {
   }
 }
 
-/** Without `chain`, omits payloads and event hashes, which are most of a segment. */
-async function readColumns(
-  segment: Segment,
-  number: number,
-  rows: number,
-  chain: boolean,
-): Promise<LineColumns> {
-  if (chain) return await segment.readColumns(number, COLUMN_NAMES);
-  const columns = await segment.readColumns(number, BRIEF_COLUMNS);
-  const payload = constantValues(NULL, rows);
-  return { ...columns, payload, event_hash: constantValues(ZERO_HASH, rows) };
-}
-
+/** Without `chain`, payloads and event hashes are not read, which are most of a segment. */
 const BRIEF_COLUMNS = COLUMN_NAMES.filter((name) => name !== "payload" && name !== "event_hash");
 const NULL = Buffer.from("null");
 const ZERO_HASH = Buffer.alloc(HASH_BYTES);
