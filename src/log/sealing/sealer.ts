@@ -210,7 +210,7 @@ export class Sealer {
     const into = SEGMENT_TEMPORARY_FILES.find((path) => path !== used)!;
     const seal: Seal = { file: next, into, first: null };
     try {
-      await this.#prepare(into);
+      await this.#removeUnfinished(into);
     } catch {
       return null; // Thrown again when it is the turn of the file.
     }
@@ -228,18 +228,12 @@ export class Sealer {
     await removeIfThere(this.#storage, begun.into).catch(() => {});
   }
 
-  /** Frees a temporary name for a thread, which writes the segment on its own. */
-  async #prepare(into: string): Promise<void> {
-    // If an earlier attempt could not remove its files, the reason is reported, not an EEXIST.
-    await this.#removeUnfinished(into);
-    await this.#storage.assertOwned();
-  }
-
   /** Seals the oldest pending file and switches its readers to the segments. */
   async #seal(seal: Seal, make: MakeSegment): Promise<readonly SegmentEntry[]> {
     let segments;
     try {
-      if (seal.first === null) await this.#prepare(seal.into);
+      // If an earlier attempt could not remove its files, the reason is reported, not an EEXIST.
+      if (seal.first === null) await this.#removeUnfinished(seal.into);
       segments = await this.#makeSegments(seal, make);
       const manifest = withSegments(this.#manifest, segments);
       await writeManifest(this.#storage, manifest);
@@ -283,7 +277,10 @@ export class Sealer {
     return { path, startBytes, endBytes, previousHead, into, backlog: this.#urgency.buffer };
   }
 
-  /** Removes the temporary files from a failed seal, since the next seal needs their names. */
+  /**
+   * Removes the temporary files from a failed seal, since the next seal needs their names. Fails if
+   * the log's files were taken, so that no thread writes among those that took their place.
+   */
   async #removeUnfinished(into: string): Promise<void> {
     await removeIfThere(this.#storage, into);
     await removeIfThere(this.#storage, MANIFEST_TEMPORARY_FILE);

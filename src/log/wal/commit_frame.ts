@@ -33,12 +33,6 @@ export interface Commit {
   head: string;
 }
 
-export interface CommitHeader {
-  commit: Commit;
-  /** Hash of the frame, as recorded in the header. */
-  sha256: string;
-}
-
 export const HEADER_PREFIX: Uint8Array = Buffer.from('{"commit":');
 const SUFFIX_PREFIX = ',"sha256":"';
 /** `,"sha256":"` + 64 hex digits + `"}` */
@@ -79,12 +73,15 @@ export function encodeCommit(
   return { commit, frame };
 }
 
-/** Parses the header line [start, end) of `bytes`, without its LF; null if it is not a header. */
+/**
+ * Parses the header line [start, end) of `bytes`, without its LF; null if it is not a header.
+ * `sha256` is the hash of the frame, as recorded there.
+ */
 export function parseCommitHeader(
   bytes: Buffer,
   start = 0,
   end: number = bytes.length,
-): CommitHeader | null {
+): { commit: Commit; sha256: string } | null {
   const commitStart = start + HEADER_PREFIX.length;
   const commitEnd = end - SUFFIX_LENGTH;
   if (commitEnd <= commitStart) return null;
