@@ -61,7 +61,7 @@ export async function walkEvents(
 ): Promise<void> {
   const memory = new ScanMemory();
   const wanted = { after: undefined, filter: {}, wantedBytes: () => READ_CHUNK_BYTES, memory };
-  for await (const chunk of readLines([file], wanted)) {
+  for await (const chunk of file.lines(wanted)) {
     for (let start = 0; start < chunk.length; start = chunk.indexOf(LF, start) + 1) {
       if (!isHeaderLine(chunk, start) && !visit(chunk, start)) return;
     }

@@ -55,7 +55,16 @@ export async function buildCommit(
       sliceEvents += end - first;
       first = end;
     }
-    entries.push(batchEntry(batch, eventIds));
+    assert(events.count > 0, "a batch must have events");
+    assert(eventIds.every((id, n) => n === 0 || eventIds[n - 1]! < id), "event ids must increase");
+    entries.push({
+      batch_digest: batch.batchDigest,
+      batch_id: batch.batchId,
+      events: events.count,
+      first_event_id: eventIds[0]!,
+      last_event_id: eventIds.at(-1)!,
+      source: batch.source,
+    });
     for (const { stream, events: grown, lastIndex } of events.streams) {
       growth.push({
         source: batch.source,
@@ -68,19 +77,4 @@ export async function buildCommit(
   const lines = batches.map(({ events }) => events.lines);
   const { commit, frame } = encodeCommit({ batches: entries, head: chain.head }, lines);
   return { commit, frame, growth };
-}
-
-function batchEntry(batch: PreparedBatch, eventIds: readonly string[]): BatchEntry {
-  const firstEventId = eventIds[0];
-  const lastEventId = eventIds.at(-1);
-  assert(firstEventId !== undefined && lastEventId !== undefined, "a batch must have events");
-  assert(eventIds.every((id, n) => n === 0 || eventIds[n - 1]! < id), "event ids must increase");
-  return {
-    batch_digest: batch.batchDigest,
-    batch_id: batch.batchId,
-    events: batch.events.count,
-    first_event_id: firstEventId,
-    last_event_id: lastEventId,
-    source: batch.source,
-  };
 }
