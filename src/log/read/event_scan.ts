@@ -133,6 +133,10 @@ export class EventScan {
       if (this.#release !== null) this.close();
       events = await this.#read();
       return events;
+    } catch (error) {
+      // If memory was refused, the page may end here.
+      if (!this.#limitReached) throw error;
+      return null;
     } finally {
       if (events === null) this.close();
     }
@@ -150,8 +154,8 @@ export class EventScan {
     // What the caller has written fails in the next loop if the client is gone.
     if (this.#client() === "unknown") await setImmediate();
     while (!this.#limitReached && this.#client() !== "gone") {
-      const chunk = await this.#nextChunk();
-      if (chunk === undefined) return null;
+      const chunk = (await this.#chunks.next()).value;
+      if (!chunk) return null;
       await this.#turn.next();
       this.#scannedBytes += chunk.length;
       const events = this.#takeEvents(chunk);
@@ -160,16 +164,6 @@ export class EventScan {
       if (missedBytes >= SCAN_PAUSE_BYTES || this.#client() === "unknown") return EMPTY;
     }
     return null;
-  }
-
-  /** Returns undefined at the end, or if memory was refused and the page ends. */
-  async #nextChunk(): Promise<Buffer | undefined> {
-    try {
-      return (await this.#chunks.next()).value ?? undefined;
-    } catch (error) {
-      if (!this.#limitReached) throw error;
-      return undefined;
-    }
   }
 
   /** Copies a few events out of a large block, which they would keep in memory. */
