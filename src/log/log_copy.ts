@@ -21,7 +21,6 @@ import {
   closeFiles,
   findUnlisted,
   type Inventory,
-  lacksTail,
   type ListedFile,
   takeInventory,
 } from "./verify/inventory.ts";
@@ -178,7 +177,7 @@ class LogCopier {
     for (const { path, file, sizeBytes } of pending) {
       await this.#copyFile(file, path, sizeBytes, history);
     }
-    if (lacksTail(inventory)) throw new CorruptLogError(`${TAIL_FILE}: is missing`);
+    if (inventory.lacksTail) throw new CorruptLogError(`${TAIL_FILE}: is missing`);
     const sizeBytes = tail === null ? 0 : await this.#durableEnd(tail);
     await this.#copyFile(tail?.file ?? null, TAIL_FILE, sizeBytes, history);
     const failure = findUnlisted(inventory, history);

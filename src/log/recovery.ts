@@ -31,7 +31,6 @@ import {
   findUnlisted,
   type Inventory,
   isSealedAgain,
-  lacksTail,
   type ListedFile,
   openListed,
   takeInventory,
@@ -97,7 +96,7 @@ async function recoverFiles(
     head = loaded.head ?? head;
   }
   const isTailPlaced = inventory.tail !== null;
-  if (!isTailPlaced && !lacksTail(inventory)) {
+  if (!isTailPlaced && !inventory.lacksTail) {
     inventory.tail = await openListed(storage, TAIL_TEMPORARY_FILE, "write");
   }
   if (inventory.tail === null) throw new CorruptLogError(`${TAIL_FILE} is missing`);

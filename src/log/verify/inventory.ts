@@ -44,6 +44,8 @@ export interface Inventory {
   pending: ListedFile[];
   /** Null if the log has no tail. */
   tail: ListedFile | null;
+  /** Whether the tail is missing for another reason than a rotation that was interrupted. */
+  lacksTail: boolean;
   /** Files that are not part of the log, sorted. */
   orphans: string[];
   /** The runs whose indexes are in use. */
@@ -175,23 +177,20 @@ function inventoryOf(listing: Listing, opened: readonly ListedFile[]): Inventory
     ),
     ...unused,
   ];
+  const uncovered = opened.filter((file) => file !== tail);
+  const isRotating = uncovered.length > 0 && orphans.includes(TAIL_TEMPORARY_FILE);
   // The first startup writes the manifest last.
   const steps = isStarted ? [] : [PENDING_FOLDER, SEGMENTS_FOLDER, TAIL_FILE];
   return {
     isStarted,
     manifest,
-    pending: opened.filter((listed) => listed !== tail),
+    pending: uncovered,
     tail,
+    lacksTail: isStarted && tail === null && !isRotating,
     orphans: orphans.sort(),
     runs,
     remnants: steps.filter((name) => root.includes(name)),
   };
-}
-
-/** Whether the tail is missing for another reason than a rotation that was interrupted. */
-export function lacksTail({ isStarted, pending, tail, orphans }: Inventory): boolean {
-  const isRotating = pending.length > 0 && orphans.includes(TAIL_TEMPORARY_FILE);
-  return isStarted && tail === null && !isRotating;
 }
 
 /** Whether a segment is from an interrupted seal: its events are in one pending file. */

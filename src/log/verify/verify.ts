@@ -14,7 +14,13 @@ import type { Storage } from "../storage/storage.ts";
 import { verifyCommits } from "./commit_file_verifier.ts";
 import { type FailureCode, VerifyFailure } from "../storage/errors.ts";
 import { type BatchIdentity, HistoryCheck } from "../wal/history_check.ts";
-import { closeFiles, findUnlisted, type Inventory, lacksTail, takeInventory } from "./inventory.ts";
+import {
+  closeFiles,
+  findUnlisted,
+  type Inventory,
+  type ListedFile,
+  takeInventory,
+} from "./inventory.ts";
 import { SealedHistory } from "../segment/sealed_history.ts";
 import { checkRun } from "./run_check.ts";
 import type { ExpectedSegment } from "../segment/segment_metadata.ts";
@@ -180,12 +186,12 @@ class LogVerifier {
     });
     for (const listed of pending) {
       if (this.#isIntact) this.#report.pending_checked += 1;
-      await this.#checkCommits(listed.path, history, (history) => verifyCommits(listed, history));
+      await this.#checkCommits(listed, history);
     }
-    const isRemnant = await this.#checkCommits(TAIL_FILE, history, async (history) => {
-      if (!lacksTail(inventory)) return tail === null || await verifyCommits(tail, history);
-      throw new VerifyFailure("tail_invalid", `${TAIL_FILE}: is missing`);
-    });
+    const isRemnant = tail === null || await this.#checkCommits(tail, history);
+    if (inventory.lacksTail) {
+      this.#damages.push(new VerifyFailure("tail_invalid", `${TAIL_FILE}: is missing`));
+    }
     if (!isSealedIntact) return;
     if (isStarted && isRemnant && this.#isIntact) this.#report.remnants.push(TAIL_FILE);
     const { lastEventId, head } = history;
@@ -196,16 +202,12 @@ class LogVerifier {
   }
 
   /** Checks a file as the continuation of `next`; after the first failure, checks it on its own. */
-  async #checkCommits(
-    path: string,
-    next: HistoryCheck,
-    verify: (history: HistoryCheck) => Promise<boolean>,
-  ): Promise<boolean | null> {
+  async #checkCommits(listed: ListedFile, next: HistoryCheck): Promise<boolean | null> {
     const history = this.#isIntact
       ? next
       : new HistoryCheck({ chain: next.chain, previousHead: null });
     const eventsBefore = next.eventsChecked;
-    const result = await this.#check(path, () => verify(history));
+    const result = await this.#check(listed.path, () => verifyCommits(listed, history));
     this.#hashes.push(BigUint64Array.from(this.#unsealed));
     this.#unsealed = [];
     this.#addEvents(next.eventsChecked - eventsBefore);
