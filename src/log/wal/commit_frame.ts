@@ -34,16 +34,9 @@ export interface Commit {
 }
 
 export const HEADER_PREFIX: Uint8Array = Buffer.from('{"commit":');
-const SUFFIX_PREFIX = ',"sha256":"';
+export const SUFFIX_PREFIX = ',"sha256":"';
 /** `,"sha256":"` + 64 hex digits + `"}` */
-const SUFFIX_LENGTH: number = SUFFIX_PREFIX.length + 64 + 2;
-
-/** Whether the line that ends at `end` has the suffix of a header, which no event line has. */
-export function closesAsHeader(bytes: Buffer, end: number): boolean {
-  const suffixStart = end - SUFFIX_LENGTH;
-  return suffixStart >= 0 &&
-    bytes.toString("latin1", suffixStart, suffixStart + SUFFIX_PREFIX.length) === SUFFIX_PREFIX;
-}
+export const SUFFIX_LENGTH: number = SUFFIX_PREFIX.length + 64 + 2;
 
 /**
  * Encodes a commit: its header line, then its event lines, which are given in one or more pieces.

@@ -5,7 +5,7 @@
  */
 import { Buffer } from "node:buffer";
 import { COMMIT_BODY_BYTES_MAX, COMMIT_HEADER_BYTES_MAX } from "../../limits.ts";
-import { closesAsHeader, HEADER_PREFIX } from "./commit_frame.ts";
+import { HEADER_PREFIX, SUFFIX_LENGTH, SUFFIX_PREFIX } from "./commit_frame.ts";
 import { readCommits, type WholeCommit } from "./commit_reader.ts";
 import type { StorageFile } from "../storage/storage.ts";
 import { LF } from "../line/line_bytes.ts";
@@ -48,8 +48,8 @@ export async function readToEnd(
 /**
  * Returns why the invalid bytes starting at `from` cannot be a remnant; null if they can.
  *
- * A header has a suffix that no event line has, so client input cannot forge one. The start of a
- * line is unreliable, since the preceding LF may be damaged.
+ * A header line ends with a suffix with which no event line ends, so client input cannot forge one.
+ * The start of a line is unreliable, since the preceding LF may be damaged.
  */
 export async function remnantFault(
   file: StorageFile,
@@ -63,8 +63,10 @@ export async function remnantFault(
   const bytes = into.subarray(0, await file.read(into, from));
   const next = bytes.indexOf(COMMIT_START);
   if (next >= 0) return `another commit begins at byte ${from + next + 1}`;
-  for (let end = bytes.indexOf(LF); end >= 0; end = bytes.indexOf(LF, end + 1)) {
-    if (!closesAsHeader(bytes, end)) continue;
+  const suffixAfter = (at: number) => bytes.indexOf(SUFFIX_PREFIX, at);
+  for (let suffix = suffixAfter(0); suffix >= 0; suffix = suffixAfter(suffix + 1)) {
+    const end = suffix + SUFFIX_LENGTH;
+    if (bytes[end] !== LF) continue;
     const regionStart = Math.max(1, end - COMMIT_HEADER_BYTES_MAX);
     // Quotes inside a header are escaped, so the prefix occurs only at the header's start.
     const start = bytes.subarray(regionStart, end).lastIndexOf(HEADER_PREFIX);

@@ -54,7 +54,8 @@ export class TailWriter {
     const { commit, frame: bytes, growth } = built;
     const offset = this.#tail.endBytes;
     // A clean-shutdown marker reserves nothing.
-    const isDue = commit.batches.length > 0 && this.#isReservationDue(offset, bytes.length);
+    const isDue = commit.batches.length > 0 && bytes.length <= SMALL_COMMIT_BYTES_MAX &&
+      offset >= RESERVING_TAIL_BYTES_MIN && offset + bytes.length > this.#reservedEnd;
     const written = isDue ? await this.#withReserve(offset, bytes) : bytes;
     const isLone = commit.batches.length === 1 && written.length <= SMALL_COMMIT_BYTES_MAX;
     const isBlocking = isLone && this.#quickRun % COMMITS_PER_PROBE > 0;
@@ -83,11 +84,6 @@ export class TailWriter {
   /** Ends the file with its last commit. @throws {WriterPoisonedError} */
   async trim(): Promise<void> {
     if (this.#reservedEnd > 0) await this.#undo(this.#tail.endBytes);
-  }
-
-  #isReservationDue(offset: number, sizeBytes: number): boolean {
-    return sizeBytes <= SMALL_COMMIT_BYTES_MAX && offset >= RESERVING_TAIL_BYTES_MIN &&
-      offset + sizeBytes > this.#reservedEnd;
   }
 
   /** Returns a commit followed by reserved space, or without it if the tail cannot be read. */
