@@ -58,6 +58,8 @@ export class EventScan {
   readonly #client: () => ClientState;
   /** Releases the memory of a large block. */
   #release: (() => void) | null = null;
+  /** Why there was no memory for one. */
+  #refusal: unknown = null;
   readonly #chunks: AsyncGenerator<Buffer, void>;
   readonly #after: string | undefined;
   readonly #matcher: LineMatcher | null;
@@ -87,8 +89,7 @@ export class EventScan {
       try {
         this.#release = await options.reserve?.(sizeBytes) ?? null;
       } catch (error) {
-        // A page that has events ends before a block for which there is no memory.
-        this.#limitReached = this.#takenEvents > 0;
+        this.#refusal = error;
         throw error;
       }
     };
@@ -134,8 +135,9 @@ export class EventScan {
       events = await this.#read();
       return events;
     } catch (error) {
-      // If memory was refused, the page may end here.
-      if (!this.#limitReached) throw error;
+      if (error !== this.#refusal || this.#takenEvents === 0) throw error;
+      // A page that has events ends before a block for which there is no memory.
+      this.#limitReached = true;
       return null;
     } finally {
       if (events === null) this.close();
