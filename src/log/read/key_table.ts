@@ -9,7 +9,6 @@
 import { Buffer } from "node:buffer";
 import { DIGIT_VALUES } from "../../event/hash.ts";
 
-/** Records in a block. */
 export const BLOCK_ENTRIES = 2048;
 const FIRST_ENTRIES = 16;
 const FIRST_KEY_BYTES = 512;
@@ -147,7 +146,6 @@ export class KeyTable {
     return number === 0 ? 0 : this.#ends[number - 1]!;
   }
 
-  /** Whether an entry has the encoded key. */
   #hasKey(number: number): boolean {
     const start = this.#startOf(number);
     const end = this.#ends[number]!;

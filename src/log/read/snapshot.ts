@@ -29,7 +29,6 @@ export interface LogFile {
   lines(wanted: LinesWanted): AsyncGenerator<Buffer, void>;
 }
 
-/** A segment, with its streams. */
 export interface SealedFile extends LogFile {
   readonly streams: StreamSource;
 }

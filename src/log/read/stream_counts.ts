@@ -23,7 +23,6 @@ const SORTING_MS_MAX = 4;
 const SEEKS_MAX = 32;
 const BLOCK_STREAMS_MAX = 128;
 
-/** The events in one stream. */
 export interface StreamEntry {
   /** See `streamKey()`. */
   readonly key: string;
@@ -48,7 +47,6 @@ export interface StreamSource {
   blocks(key: string): StreamBlocks;
 }
 
-/** See `StreamSource`. */
 export type StreamBlocks =
   | Iterator<readonly StreamEntry[], void>
   | AsyncIterator<readonly StreamEntry[], void>;
@@ -113,7 +111,6 @@ export class StreamCounts {
     yield* mergedStreams(sources, key);
   }
 
-  /** Yields the streams in the block that starts at `start`. */
   *#blockFrom(
     start: number,
     order: Uint16Array,

@@ -35,7 +35,6 @@ export class BackgroundJobs {
     this.#pause = pause;
   }
 
-  /** Starts if a job is waiting. */
   start(): void {
     if (this.#running !== null || this.#closing.signal.aborted || this.#next() === null) return;
     this.#running = this.#run();

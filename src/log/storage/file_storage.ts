@@ -249,7 +249,6 @@ async function transferred(
   return at;
 }
 
-/** Names the file in the error of a call. */
 function named(path: string, error: unknown): unknown {
   (error as Error).message = `${path}: ${(error as Error).message}`;
   return error;

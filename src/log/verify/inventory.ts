@@ -86,7 +86,6 @@ export async function takeInventory(
   throw new Error("the log changed while it was being listed; run verify again");
 }
 
-/** Closes the files of an inventory. */
 export async function closeFiles({ pending, tail }: Pick<Inventory, "pending" | "tail">) {
   await Promise.allSettled([...pending, ...tail ? [tail] : []].map(({ file }) => file.close()));
 }

@@ -129,7 +129,6 @@ function headAfter(lines: Buffer, previousHead: string): string | null {
   return chain.head;
 }
 
-/** Yields the stream growth for each event line. */
 export function* growthOf(lines: Buffer): Generator<StreamGrowth, void> {
   for (let start = 0; start < lines.length; start = lines.indexOf(LF, start) + 1) {
     const [source, stream] = lineMembers(lines, start);
