@@ -238,7 +238,6 @@ export class Log {
     }
   }
 
-  /** See `rotateTail()`. */
   async #rotate(): Promise<void> {
     await this.#writer.trim();
     const { file: writable } = this.files.tail;

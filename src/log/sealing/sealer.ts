@@ -163,7 +163,8 @@ export class Sealer {
   ): Promise<void> {
     const make = (task: SegmentTask) => makeSegment(this.#storage, task, settings);
     for (const file of this.#files.pending) {
-      for (const entry of await this.#seal(firstSeal(file), make)) onSegment(entry);
+      const seal = { file, into: SEGMENT_TEMPORARY_FILES[0], first: null };
+      for (const entry of await this.#seal(seal, make)) onSegment(entry);
       await this.#remove(file);
     }
   }
@@ -182,7 +183,7 @@ export class Sealer {
     if (sealing === undefined || file === undefined) return null;
     const { makeSegment } = sealing.maker;
     const run = async () => {
-      const seal = this.#begun ?? firstSeal(file);
+      const seal = this.#begun ?? { file, into: SEGMENT_TEMPORARY_FILES[0], first: null };
       assert(seal.file === file, "files must be sealed in order");
       this.#begun = await this.#beginNext(seal, makeSegment);
       await this.#seal(seal, makeSegment);
@@ -292,8 +293,4 @@ export class Sealer {
     await this.#storage.remove(path);
     await this.#storage.syncFolder(PENDING_FOLDER);
   }
-}
-
-function firstSeal(file: CommitFile): Seal {
-  return { file, into: SEGMENT_TEMPORARY_FILES[0], first: null };
 }

@@ -25,10 +25,7 @@ export interface StorageFile {
    * blocking read needs no promise, but is pooled if another read of the file is active.
    */
   read(into: Uint8Array, position: number, mode?: CallMode): Maybe<number>;
-  /**
-   * Writes all of `bytes` at `position`. After an error, any part may have been written. Writes to a
-   * file must not overlap.
-   */
+  /** Writes all of `bytes`, one call at a time. After an error, any part may have been written. */
   write(bytes: Uint8Array, position: number, mode?: CallMode): Promise<void>;
   /** fdatasync(2): earlier writes are durable once this resolves. */
   sync(mode?: CallMode): Promise<void>;

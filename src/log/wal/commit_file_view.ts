@@ -17,9 +17,6 @@ import type { CommitFile } from "./commit_file.ts";
 import { CachedReads } from "./cached_reads.ts";
 import { type Block, recordKeyHash } from "./sparse_index.ts";
 
-/** Read size if the following blocks are not wanted. */
-const ONE_BLOCK_BYTES = 1;
-
 /** Shared by all readers, which have one budget for blocking reads. */
 const cachedReads = new CachedReads();
 /** Checking and searching a large block takes tens of milliseconds, so others run after each. */
@@ -60,7 +57,8 @@ async function* commitLines(
       return yield* sealedLines(target.sealedIn, range.lastEventId, rest);
     }
     const readBytes = Math.min(READ_CHUNK_BYTES, wanted.wantedBytes());
-    const blocks = index.blocks(position, key === null ? readBytes : ONE_BLOCK_BYTES);
+    // With a key, the blocks after the first may not be wanted.
+    const blocks = index.blocks(position, key === null ? readBytes : 1);
     const [{ start }] = blocks as [Block];
     const sizeBytes = blocks.at(-1)!.end - start;
     if (sizeBytes > READ_CHUNK_BYTES) {

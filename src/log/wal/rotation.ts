@@ -15,7 +15,7 @@ import { removeIfThere, type Storage, type StorageFile } from "../storage/storag
 /**
  * Renames a tail that has events and is fully durable, puts an empty tail in its place, which it
  * returns, and switches readers of the old one to a handle that can't write. A failure leaves the
- * tail as it was, unless its `path` is already the new one: then only recovery can continue the log.
+ * tail as it was, unless its `path` is the new one: then only recovery can continue the log.
  */
 export async function rotateTail(
   storage: Storage,
