@@ -66,12 +66,8 @@ export async function buildCommit(
       source: batch.source,
     });
     for (const { stream, events: grown, lastIndex } of events.streams) {
-      growth.push({
-        source: batch.source,
-        stream,
-        events: grown,
-        lastEventId: eventIds[lastIndex]!,
-      });
+      const lastEventId = eventIds[lastIndex]!;
+      growth.push({ source: batch.source, stream, events: grown, lastEventId });
     }
   }
   const lines = batches.map(({ events }) => events.lines);
