@@ -22,7 +22,7 @@ import {
 import { CorruptLogError } from "./storage/errors.ts";
 import { EMPTY_MANIFEST, type Manifest, writeManifest } from "./segment/manifest.ts";
 import { LogFiles } from "./sealing/log_files.ts";
-import { createSynced, syncNames } from "./wal/rotation.ts";
+import { createTail, syncNames } from "./wal/rotation.ts";
 import type { RowGroupDecoder } from "./segment/row_group_decoder.ts";
 import { SealedHistory } from "./segment/sealed_history.ts";
 import { readRange, removeIfThere, type Storage } from "./storage/storage.ts";
@@ -173,7 +173,7 @@ async function removeLeftovers(
 async function createLog(storage: Storage, { tail }: Inventory): Promise<void> {
   await tail?.file.close();
   await makeFolders(storage);
-  if (tail === null) await (await createSynced(storage, TAIL_FILE)).close();
+  if (tail === null) await createTail(storage);
   await storage.syncFolder(".");
   for (const path of TEMPORARY_FILES) await removeIfThere(storage, path);
   await writeManifest(storage, EMPTY_MANIFEST);

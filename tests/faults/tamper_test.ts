@@ -10,7 +10,8 @@ import { createHash } from "node:crypto";
 import process from "node:process";
 import { test, type TestContext } from "node:test";
 import { MANIFEST_FILE, SEGMENTS_FOLDER, TAIL_FILE } from "../../src/log/storage/file_names.ts";
-import { type FailureCode, UnsupportedFormatError } from "../../src/log/storage/errors.ts";
+import { UnsupportedFormatError } from "../../src/log/storage/errors.ts";
+import type { Damage } from "../../src/log/verify/verify.ts";
 import type { EventFilter } from "../../src/log/line/stored_line.ts";
 import { EventScan } from "../../src/log/read/event_scan.ts";
 import { mergedStreams } from "../../src/log/read/stream_counts.ts";
@@ -48,7 +49,7 @@ const PENDING = pendingPaths(FULL);
 const REPLAY = await replayOf(FULL);
 
 /** The outcome of a change: the failure code that reports it, or harmless. */
-type Outcome = FailureCode | "refused" | "harmless";
+type Outcome = Damage["code"] | "refused" | "harmless";
 
 /** Verifies a changed log. If it passes, compares its replay with the original. */
 async function outcomeOf(tree: Tree, what: string): Promise<Outcome> {

@@ -12,6 +12,11 @@ import {
 } from "../storage/file_names.ts";
 import { removeIfThere, type Storage, type StorageFile } from "../storage/storage.ts";
 
+/** Creates an empty tail. Its name becomes durable with the next sync of the directory. */
+export async function createTail(storage: Storage): Promise<void> {
+  await (await createSynced(storage, TAIL_FILE)).close();
+}
+
 /**
  * Renames a tail that has events and is fully durable, puts an empty tail in its place, which it
  * returns, and switches readers of the old one to a handle that can't write. A failure leaves the
@@ -53,8 +58,7 @@ export async function syncNames(storage: Storage): Promise<void> {
   await storage.syncFolder(".");
 }
 
-/** Creates an empty tail. Its name becomes durable with the next sync of the directory. */
-export async function createSynced(storage: Storage, path: string): Promise<StorageFile> {
+async function createSynced(storage: Storage, path: string): Promise<StorageFile> {
   const file = await storage.open(path, "create");
   try {
     await file.sync();
