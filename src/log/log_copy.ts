@@ -6,12 +6,7 @@
  */
 import { assert } from "../assert.ts";
 import { sumOf } from "../sum.ts";
-import {
-  type Manifest,
-  readManifest,
-  type SegmentEntry,
-  writeManifest,
-} from "./segment/manifest.ts";
+import { readManifest, type SegmentEntry, writeManifest } from "./segment/manifest.ts";
 import { CorruptLogError } from "./storage/errors.ts";
 import { PENDING_FOLDER, SEGMENTS_FOLDER, TAIL_FILE } from "./storage/file_names.ts";
 import { hashFile, type Storage, type StorageFile } from "./storage/storage.ts";
@@ -95,13 +90,13 @@ class LogCopier {
     if (manifest !== null) {
       for (const folder of [PENDING_FOLDER, SEGMENTS_FOLDER]) await this.#into.makeFolder(folder);
       // This may take long. The inventory keeps files open, so it is taken afterwards.
-      await this.#copySegments(manifest);
+      await this.#copySegments(manifest.segments);
     }
     const inventory = await takeInventory(this.#from);
     try {
       // If a first writer has started meanwhile, the copy is the empty log from before.
       if (manifest === null) return this.#result([], new HistoryCheck({ chain: false }));
-      await this.#copySegments(inventory.manifest);
+      await this.#copySegments(inventory.manifest.segments);
       const history = await this.#copyUnsealed(inventory);
       await writeManifest(this.#into, inventory.manifest);
       for (const folder of [PENDING_FOLDER, SEGMENTS_FOLDER, "."]) {
@@ -126,7 +121,7 @@ class LogCopier {
     };
   }
 
-  async #copySegments({ segments }: Manifest): Promise<void> {
+  async #copySegments(segments: readonly SegmentEntry[]): Promise<void> {
     const total = sumOf(segments, ({ events }) => events);
     let done = 0;
     for (const entry of segments) {
