@@ -64,9 +64,38 @@ export async function readManifest(
 
 /** Decodes and validates the bytes of a manifest. @throws like `readManifest()`. */
 export function decodeManifest(bytes: Uint8Array, access: "read" | "write" = "write"): Manifest {
-  const value = parseManifest(bytes);
-  assertSupported(value, access === "read" ? ["min_reader"] : ["min_reader", "min_writer"]);
-  return assertManifest(value, bytes);
+  let value: unknown;
+  try {
+    value = parseJson(bytes);
+  } catch (error) {
+    throw new CorruptLogError(`${MANIFEST_FILE}: ${(error as Error).message}`);
+  }
+  const { format, min_reader, min_writer, segments } = (value ?? {}) as Partial<Manifest>;
+  if (format !== FORMAT || !isInteger(min_reader) || !isInteger(min_writer)) {
+    throw new CorruptLogError(`${MANIFEST_FILE}: not the manifest of a log`);
+  }
+  const bounds = access === "read" ? { min_reader } : { min_reader, min_writer };
+  for (const [bound, version] of Object.entries(bounds)) {
+    if (version <= SCHEMA_VERSION) continue;
+    throw new UnsupportedFormatError(
+      `${MANIFEST_FILE}: ${bound} is ${version}, but this program supports only ` +
+        `${SCHEMA_VERSION}; use the newer program that wrote the log`,
+    );
+  }
+  // Schema 1 is the oldest. A newer program may have raised `min_writer`.
+  if (
+    min_writer >= SCHEMA_VERSION && Array.isArray(segments) &&
+    segments.every(isSegmentEntry) && areConsecutive(segments)
+  ) {
+    const manifest = { ...EMPTY_MANIFEST, min_writer, segments };
+    // There is one encoding of these values.
+    if (encodeManifest(manifest).equals(bytes)) return manifest;
+  }
+  throw new CorruptLogError(`${MANIFEST_FILE}: not a manifest of storage schema 1`);
+}
+
+function isInteger(value: unknown): value is number {
+  return Number.isSafeInteger(value);
 }
 
 /** @throws {Error} if the manifest is larger than readers accept; the previous one is kept. */
@@ -108,48 +137,6 @@ function encodeEntry(entry: SegmentEntry): string {
   });
   encodings.set(entry, encoding);
   return encoding;
-}
-
-/** The members that are validated before the schema version is known. */
-type Header = Pick<Manifest, "min_reader" | "min_writer">;
-
-function parseManifest(bytes: Uint8Array): Header {
-  let value: unknown;
-  try {
-    value = parseJson(bytes);
-  } catch (error) {
-    throw new CorruptLogError(`${MANIFEST_FILE}: ${(error as Error).message}`);
-  }
-  const manifest = value as Partial<Manifest> | null;
-  const known = typeof manifest === "object" && manifest !== null && manifest.format === FORMAT &&
-    Number.isSafeInteger(manifest.min_reader) && Number.isSafeInteger(manifest.min_writer);
-  if (!known) throw new CorruptLogError(`${MANIFEST_FILE}: not the manifest of a log`);
-  return manifest as Header;
-}
-
-function assertSupported(manifest: Header, bounds: readonly (keyof Header)[]): void {
-  for (const bound of bounds) {
-    if (manifest[bound] > SCHEMA_VERSION) {
-      throw new UnsupportedFormatError(
-        `${MANIFEST_FILE}: ${bound} is ${manifest[bound]}, but this program supports only ` +
-          `${SCHEMA_VERSION}; use the newer program that wrote the log`,
-      );
-    }
-  }
-}
-
-/** Validates entries, then re-encodes and compares bytes, since the encoding is canonical. */
-function assertManifest(value: Header, bytes: Uint8Array): Manifest {
-  const { segments } = value as Partial<Manifest>;
-  // Schema 1 is the oldest. A newer program may have raised `min_writer`.
-  if (
-    value.min_writer >= SCHEMA_VERSION && Array.isArray(segments) &&
-    segments.every(isSegmentEntry) && areConsecutive(segments)
-  ) {
-    const manifest = { ...EMPTY_MANIFEST, min_writer: value.min_writer, segments };
-    if (encodeManifest(manifest).equals(bytes)) return manifest;
-  }
-  throw new CorruptLogError(`${MANIFEST_FILE}: not a manifest of storage schema 1`);
 }
 
 const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
