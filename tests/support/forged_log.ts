@@ -14,10 +14,9 @@ import {
 import { ROW_GROUP_EVENTS_MAX } from "../../src/limits.ts";
 import { MANIFEST_FILE, PENDING_FOLDER, segmentPath } from "../../src/log/storage/file_names.ts";
 import type { Manifest, SegmentEntry } from "../../src/log/segment/manifest.ts";
-import { openSegment } from "../../src/log/segment/segment_reader.ts";
 import { type ForgedRow, forgeSegment as forgeFile } from "./forged_segment.ts";
 import { SimulatedDisk, type Tree } from "./simulated_disk.ts";
-import { readRowGroup } from "./test_segment.ts";
+import { openSegment, readRowGroup } from "./test_segment.ts";
 
 /** A commit in a tail or pending file, with its lines without LF. */
 export interface CommitParts {
@@ -104,7 +103,7 @@ export interface Row {
 
 /** All rows in a segment, each with an entry as if it were a batch of one event. */
 export async function readRows(tree: Tree, path: string): Promise<Row[]> {
-  const segment = await openSegment(new SimulatedDisk(tree), path);
+  const segment = openSegment(new SimulatedDisk(tree), path);
   const rows: Row[] = [];
   const rowGroups = await segment.rowGroups();
   for (const number of rowGroups.keys()) {

@@ -10,7 +10,8 @@ import { readBack } from "../../src/log/sealing/segment_maker.ts";
 import type { SegmentEntry } from "../../src/log/segment/manifest.ts";
 import { SealedHistory, type SealedHistoryOptions } from "../../src/log/segment/sealed_history.ts";
 import type { ExpectedSegment } from "../../src/log/segment/segment_metadata.ts";
-import type { Segment } from "../../src/log/segment/segment_reader.ts";
+import { TableCache } from "../../src/log/index/table_cache.ts";
+import { Segment } from "../../src/log/segment/segment_reader.ts";
 import { type SegmentBounds, writeSegment } from "../../src/log/segment/segment_writer.ts";
 import type { Storage } from "../../src/log/storage/storage.ts";
 import { randomValue } from "../event/support/random_json.ts";
@@ -78,6 +79,11 @@ export async function sealCommits(
   }
   await file.close();
   return { ...pending, storage, segments };
+}
+
+/** Opens a segment of which nothing else is known. */
+export function openSegment(storage: Storage, path: string): Segment {
+  return new Segment({ path }, new TableCache(storage));
 }
 
 /** Reads the lines in a row group. */

@@ -209,7 +209,7 @@ export class Segment implements SealedFile {
     return this.#named(() => readRange(this.#file, start, end));
   }
 
-  /** Closes a segment that `openSegment()` has returned. */
+  /** Closes a segment that has a table cache of its own. */
   async close(): Promise<void> {
     await this.#tables.close();
   }
@@ -247,29 +247,7 @@ function chunkEnd(lines: Buffer, start: number): number {
   return end > start ? end : lines.indexOf(LF, start) + 1;
 }
 
-/**
- * Opens the segment at `path` and reads its footer.
- * @throws {SegmentError} if the file is not a segment or not the expected one.
- */
-export async function openSegment(
-  storage: Storage,
-  path: string,
-  expected: Partial<EventFacts> = {},
-): Promise<Segment> {
-  const segment = new Segment({ ...expected, path }, new TableCache(storage));
-  try {
-    await segment.footer();
-    return segment;
-  } catch (error) {
-    await segment.close();
-    throw error;
-  }
-}
-
-/**
- * Opens a segment and checks its bytes and footer. The caller closes it.
- * @throws {SegmentError}
- */
+/** Opens a segment and checks its bytes. The caller closes it. @throws {SegmentError} */
 export async function openChecked(storage: Storage, expected: ExpectedSegment): Promise<Segment> {
   const { path, bytes, sha256 } = expected;
   const file = await storage.open(path, "read");
@@ -280,7 +258,7 @@ export async function openChecked(storage: Storage, expected: ExpectedSegment): 
   } finally {
     await file.close();
   }
-  return await openSegment(storage, path, expected);
+  return new Segment(expected, new TableCache(storage));
 }
 
 function requireSame<Value>(path: string, what: string, expected: Value, found: Value): void {

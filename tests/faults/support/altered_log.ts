@@ -3,12 +3,12 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { ROW_GROUP_EVENTS_MAX } from "../../../src/limits.ts";
 import { parseThrift } from "../../../src/log/parquet/thrift.ts";
-import { openSegment } from "../../../src/log/segment/segment_reader.ts";
 import { MANIFEST_FILE } from "../../../src/log/storage/file_names.ts";
 import type { EventLogService } from "../../../src/service/event_log.ts";
 import { rotateOnly, sealAll } from "../../support/sealing.ts";
 import { SimulatedDisk, type Tree } from "../../support/simulated_disk.ts";
 import { lineageMarker, submit, type SubmittedBatch } from "../../support/submitted.ts";
+import { openSegment } from "../../support/test_segment.ts";
 import { openTestService } from "../../support/test_service.ts";
 
 const LF = 0x0a;
@@ -122,7 +122,7 @@ function addLines(path: string, bytes: Buffer, add: AddPlace): void {
 }
 
 async function addSegment(path: string, bytes: Buffer, tree: Tree, add: AddPlace): Promise<void> {
-  const segment = await openSegment(new SimulatedDisk(tree), path);
+  const segment = openSegment(new SimulatedDisk(tree), path);
   for (const { columns } of await segment.rowGroups()) {
     for (const { start, end } of columns) {
       for (let at = start; at < end;) {

@@ -5,7 +5,6 @@
 import { Buffer } from "node:buffer";
 import { existsSync, readFileSync } from "node:fs";
 import process from "node:process";
-import { openSegment } from "../../../src/log/segment/segment_reader.ts";
 import { SegmentError, VerifyFailure } from "../../../src/log/storage/errors.ts";
 import { HistoryCheck } from "../../../src/log/wal/history_check.ts";
 import { verifySegment } from "../../../src/log/verify/segment_verifier.ts";
@@ -14,7 +13,13 @@ import { CraftedSegment, PAGE } from "../../support/crafted_segment.ts";
 import { fileFacts, type ForgedSegment, forgeSegment } from "../../support/forged_segment.ts";
 import { SimulatedDisk } from "../../support/simulated_disk.ts";
 import { I32, setField } from "../../support/thrift_tree.ts";
-import { hostileBatch, pendingFile, readRowGroup, splitLines } from "../../support/test_segment.ts";
+import {
+  hostileBatch,
+  openSegment,
+  pendingFile,
+  readRowGroup,
+  splitLines,
+} from "../../support/test_segment.ts";
 import { changeBytes } from "./almost_json.ts";
 import { ATTACKS } from "./crafted_bombs.ts";
 
@@ -40,7 +45,7 @@ async function original(): Promise<ForgedSegment> {
 /** Everything in a segment, read as replays and key lookups do; null if it can't be read. */
 async function read(storage: SimulatedDisk): Promise<string | null> {
   try {
-    const segment = await openSegment(storage, "0.parquet");
+    const segment = openSegment(storage, "0.parquet");
     try {
       const lines: Buffer[] = [];
       for (const number of (await segment.rowGroups()).keys()) {

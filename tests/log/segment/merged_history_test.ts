@@ -13,7 +13,6 @@ import {
 import { readLines } from "../../../src/log/read/snapshot.ts";
 import { ScanMemory } from "../../../src/log/read/scan_memory.ts";
 import { type MergePlan, SealedHistory } from "../../../src/log/segment/sealed_history.ts";
-import { openSegment } from "../../../src/log/segment/segment_reader.ts";
 import { makeIndex, mergeNext } from "../../../src/log/sealing/index_merging.ts";
 import { INDEX_FOLDER, INDEX_TEMPORARY_FILE } from "../../../src/log/storage/file_names.ts";
 import { SEED, SeededRandom } from "../../../tools/support/random.ts";
@@ -23,7 +22,7 @@ import { mergeAll } from "../../support/merging.ts";
 import { preparedBatch } from "../../support/prepared.ts";
 import { ALL_DONE, NAMES_ONLY, SYNCED_ONLY } from "../../support/simulated_crash.ts";
 import { changesDisk, SimulatedDisk, type Tree } from "../../support/simulated_disk.ts";
-import { entryOf, sealCommits } from "../../support/test_segment.ts";
+import { entryOf, openSegment, sealCommits } from "../../support/test_segment.ts";
 
 /** One run of 64 segments, one of 8, and 2 more segments. */
 const SEGMENTS = 74;
@@ -152,7 +151,7 @@ test("a filter with few bits for each key, or none, changes no answer", async ()
 test("a filter for which there is no room takes that of the largest one", async () => {
   const run = indexPaths(MERGED).at(-1)!;
   const storage = new SimulatedDisk(MERGED);
-  const segment = await openSegment(storage, "73.parquet");
+  const segment = openSegment(storage, "73.parquet");
   const ofSegment = (await segment.index.open()).filterBytes;
   await segment.close();
   const index = indexIn(Buffer.from(MERGED.get(run)!), coverageIn(run));
@@ -274,7 +273,7 @@ test("after a crash at any step of a merge, lookups are right and merging resume
 });
 
 test("a merge whose input is damaged is given up with one report, and others go on", async () => {
-  const segment = await openSegment(new SimulatedDisk(UNMERGED), "3.parquet");
+  const segment = openSegment(new SimulatedDisk(UNMERGED), "3.parquet");
   const { index } = await segment.footer();
   await segment.close();
   const damaged = flipBit(UNMERGED.get("3.parquet")!, 8 * (index.end - 100));

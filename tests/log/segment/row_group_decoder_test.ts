@@ -7,11 +7,10 @@ import {
   decodeThread,
   type RowGroupDecoder,
 } from "../../../src/log/segment/row_group_decoder.ts";
-import { openSegment } from "../../../src/log/segment/segment_reader.ts";
 import { SegmentError } from "../../../src/log/storage/errors.ts";
 import type { ThreadPoolOptions } from "../../../src/threads/thread_pool.ts";
 import { flipBit } from "../../support/corrupt.ts";
-import { sealCommits, smallBatches } from "../../support/test_segment.ts";
+import { openSegment, sealCommits, smallBatches } from "../../support/test_segment.ts";
 
 const DYING_WORKER = new URL("../../support/dying_worker.ts", import.meta.url);
 const NO_WORKER = new URL("../../support/no_such_worker.ts", import.meta.url);
@@ -19,7 +18,7 @@ const NO_WORKER = new URL("../../support/no_such_worker.ts", import.meta.url);
 /** A request for the only row group of a segment, and its lines. */
 async function requestAndLines(): Promise<{ request: DecodeRequest; lines: string }> {
   const { storage, lines } = await sealCommits([smallBatches(100)]);
-  const segment = await openSegment(storage, "0.parquet");
+  const segment = openSegment(storage, "0.parquet");
   const [rowGroup] = await segment.rowGroups();
   const { columns } = rowGroup!;
   const { buffer } = await segment.readBytes(columns[0]!.start, columns.at(-1)!.end);

@@ -1,14 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { openSegment } from "../../../src/log/segment/segment_reader.ts";
 import { flipBit } from "../../support/corrupt.ts";
 import { SimulatedDisk } from "../../support/simulated_disk.ts";
-import { historyOf, sealCommits, smallBatches } from "../../support/test_segment.ts";
+import { historyOf, openSegment, sealCommits, smallBatches } from "../../support/test_segment.ts";
 
 test("SealedHistory finds batches despite a damaged index, and reports the damage once", async () => {
   const commits = ["a", "b", "c"].map((source) => smallBatches(2, source));
   const { storage, segments, entries } = await sealCommits(commits, { events: 1, bytes: Infinity });
-  const segment = await openSegment(storage, "0.parquet");
+  const segment = openSegment(storage, "0.parquet");
   const { index: { start, end } } = await segment.footer();
   const { identitiesStart, filterStart } = await segment.index.open();
   const inFilter = start + filterStart + 9;

@@ -2,19 +2,25 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { ScanMemory } from "../../../src/log/read/scan_memory.ts";
-import { findBatch, openSegment } from "../../../src/log/segment/segment_reader.ts";
+import { findBatch } from "../../../src/log/segment/segment_reader.ts";
 import { ROW_GROUP_BYTES_SOFT_MAX } from "../../../src/log/segment/segment_writer.ts";
 import type { BatchEntry } from "../../../src/log/wal/commit_frame.ts";
 import { SEED, SeededRandom } from "../../../tools/support/random.ts";
 import { preparedBatch } from "../../support/prepared.ts";
 import { failNth } from "../../support/storage_faults.ts";
-import { historyOf, hostileBatch, sealCommits, smallBatches } from "../../support/test_segment.ts";
+import {
+  historyOf,
+  hostileBatch,
+  openSegment,
+  sealCommits,
+  smallBatches,
+} from "../../support/test_segment.ts";
 
 test("a row group ends before its lines exceed the limit but holds at least one event", async () => {
   const payloads = [1, ROW_GROUP_BYTES_SOFT_MAX + 1, 1, 1, ROW_GROUP_BYTES_SOFT_MAX / 2 - 2000];
   const events = payloads.map((length) => ({ payload: "x".repeat(length) }));
   const { storage } = await sealCommits([[preparedBatch("a", { events })]]);
-  const segment = await openSegment(storage, "0.parquet");
+  const segment = openSegment(storage, "0.parquet");
   const rowGroups = await segment.rowGroups();
   assert.deepEqual(rowGroups.map(({ rows }) => rows), [1, 1, 3]);
 });
@@ -27,7 +33,7 @@ test(`findBatch() finds every batch, even across row groups (seed ${SEED})`, asy
     smallBatches(3000),
   ];
   const { storage, entries } = await sealCommits(commits);
-  const segment = await openSegment(storage, "0.parquet");
+  const segment = openSegment(storage, "0.parquet");
   for (const entry of [...entries.slice(0, 30), ...entries.slice(-30)]) {
     assert.deepEqual(await findBatch(segment, entry.source, entry.batch_id), entry);
   }
@@ -35,7 +41,7 @@ test(`findBatch() finds every batch, even across row groups (seed ${SEED})`, asy
 
 test("Segment.rowFilters() retries a failed read", async () => {
   const { storage, entries } = await sealCommits([smallBatches(500)]);
-  const segment = await openSegment(storage, "0.parquet");
+  const segment = openSegment(storage, "0.parquet");
   const [{ batch_id }] = entries as [BatchEntry];
   storage.hook = failNth("read", 1, { errno: "EIO" });
   await assert.rejects(findBatch(segment, "shop", batch_id), { code: "EIO" });

@@ -4,13 +4,12 @@ import { test } from "node:test";
 import { GENESIS_HEAD_HEX } from "../../../src/event/chain.ts";
 import { CorruptLogError } from "../../../src/log/storage/errors.ts";
 import { readBack } from "../../../src/log/sealing/segment_maker.ts";
-import { openSegment } from "../../../src/log/segment/segment_reader.ts";
 import { type CommitLines, writeSegment } from "../../../src/log/segment/segment_writer.ts";
 import { flipBit } from "../../support/corrupt.ts";
 import { SimulatedDisk } from "../../support/simulated_disk.ts";
 import { preparedBatch } from "../../support/prepared.ts";
 import { failNth } from "../../support/storage_faults.ts";
-import { pendingFile, readRowGroup, sealCommits } from "../../support/test_segment.ts";
+import { openSegment, pendingFile, readRowGroup, sealCommits } from "../../support/test_segment.ts";
 
 test("writeSegment() ends a segment with the first commit that reaches a limit", async () => {
   const sized = (batchId: string, events: number) =>
@@ -40,7 +39,7 @@ test("writeSegment() retains no reference to the buffer that commits are read in
     }),
   ]);
   const { storage, lines } = await sealCommits(commits);
-  const segment = await openSegment(storage, "0.parquet");
+  const segment = openSegment(storage, "0.parquet");
   const rowGroups = await segment.rowGroups();
   const read = await Promise.all(rowGroups.map((_, n) => readRowGroup(segment, n)));
   assert.ok(Buffer.concat(read).equals(lines));
@@ -59,7 +58,7 @@ test("writeSegment() writes pages of several MiB at the right offsets", async ()
   const { storage, lines } = await sealCommits([[
     preparedBatch("a", { events: [{ payload }, {}] }),
   ]]);
-  const segment = await openSegment(storage, "0.parquet");
+  const segment = openSegment(storage, "0.parquet");
   assert.ok((await readRowGroup(segment, 0)).equals(lines));
 });
 
