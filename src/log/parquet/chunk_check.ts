@@ -5,6 +5,7 @@
  */
 import { crc32 } from "node:zlib";
 import { SegmentError } from "../storage/errors.ts";
+import type { FileRange } from "../storage/storage.ts";
 import { parseThrift, type ThriftStruct } from "./thrift.ts";
 
 /** Values of the enumerations in parquet.thrift. */
@@ -21,24 +22,28 @@ const COPY_BYTES = [0, 2, 3, 5];
 /** The tag of a literal whose length follows it in one to four bytes. */
 const LONG_LITERAL = 60 << 2;
 
-/** What the footer says about a chunk. */
-export interface ChunkBounds {
-  crc: number;
-  rows: number;
+/** Where a column chunk is, and what it must be; can be sent between threads. */
+export interface ChunkPlace extends FileRange {
+  /** Start of the data page; a dictionary page comes before it, if there is one. */
+  dataStart: number;
   /** Maximum total size of the decompressed pages. */
   uncompressedBytes: number;
-  isOptional: boolean;
-  hasDictionary: boolean;
+  crc: number;
 }
 
 /** @throws {SegmentError} if the chunk is altered, or has other pages than its footer describes. */
-export function checkChunk(chunk: Uint8Array, bounds: ChunkBounds): void {
+export function checkChunk(
+  chunk: Uint8Array,
+  place: ChunkPlace,
+  rows: number,
+  isOptional: boolean,
+): void {
   const crc = crc32(chunk);
-  if (crc !== bounds.crc) throw new SegmentError(`has CRC-32 ${crc}, expected ${bounds.crc}`);
-  const { rows, isOptional, hasDictionary } = bounds;
+  if (crc !== place.crc) throw new SegmentError(`has CRC-32 ${crc}, expected ${place.crc}`);
+  const hasDictionary = place.dataStart !== place.start;
   let at = 0;
   if (hasDictionary) {
-    const { header, end } = parsePage(chunk, at, bounds);
+    const { header, end } = parsePage(chunk, at, place);
     const dictionary = structAt(header, 7);
     const count = numberAt(dictionary, 1);
     const isValid = numberAt(header, 1) === DICTIONARY_PAGE && numberAt(dictionary, 2) === PLAIN &&
@@ -46,7 +51,7 @@ export function checkChunk(chunk: Uint8Array, bounds: ChunkBounds): void {
     if (!isValid) throw new SegmentError("has a malformed dictionary page");
     at = end;
   }
-  const { header, start, end } = parsePage(chunk, at, bounds);
+  const { header, start, end } = parsePage(chunk, at, place);
   const data = structAt(header, 8);
   const nulls = numberAt(data, 2);
   const levelsBytes = numberAt(data, 5);
@@ -113,7 +118,7 @@ function checkHybrid(bytes: Uint8Array, bits: number, count: number): void {
   }
 }
 
-function parsePage(chunk: Uint8Array, at: number, { uncompressedBytes }: ChunkBounds) {
+function parsePage(chunk: Uint8Array, at: number, { uncompressedBytes }: ChunkPlace) {
   const { struct: header, end: start } = parseThrift(chunk, at);
   const sizeBytes = numberAt(header, 2);
   const end = start + numberAt(header, 3);

@@ -10,8 +10,7 @@ import {
   type SchemaElement,
   snappyUncompress,
 } from "hyparquet";
-import { checkChunk, checkIndices, checkLiterals } from "./chunk_check.ts";
-import type { FileRange } from "../storage/storage.ts";
+import { checkChunk, checkIndices, checkLiterals, type ChunkPlace } from "./chunk_check.ts";
 import { SegmentError } from "../storage/errors.ts";
 
 /** Parsers that return values as they are stored. */
@@ -20,14 +19,6 @@ export const RAW_VALUES: Partial<ParquetParsers> = {
   uuidFromBytes: (bytes) => bytes,
   timestampFromMilliseconds: (timeMs) => timeMs,
 };
-
-/** Where a column chunk is, and what it must be; can be sent between threads. */
-export interface ChunkPlace extends FileRange {
-  /** Start of the data page; a dictionary page comes before it, if there is one. */
-  dataStart: number;
-  uncompressedBytes: number;
-  crc: number;
-}
 
 export interface ScanColumn {
   element: SchemaElement;
@@ -64,18 +55,15 @@ export async function scanColumns(
   });
   const decoded: DecodedArray[] = [];
   for (const { element: { name, repetition_type }, place, chunk } of columns) {
-    const { start, end, dataStart, uncompressedBytes, crc } = place;
     try {
-      const hasDictionary = dataStart !== start;
-      const isOptional = repetition_type === "OPTIONAL";
-      const bounds = { crc, rows, uncompressedBytes, isOptional, hasDictionary };
-      checkChunk(new Uint8Array(chunk), bounds);
+      checkChunk(new Uint8Array(chunk), place, rows, repetition_type === "OPTIONAL");
       // In a chunk with a dictionary, the second page has the indices.
       isIndexPage = false;
       decoded.push(await scan.readColumn({ column: name, rowStart: 0, rowEnd: rows }));
     } catch (cause) {
       const { message } = cause as Error;
-      throw new SegmentError(`${name} in bytes [${start}, ${end}): ${message}`, { cause });
+      const range = `[${place.start}, ${place.end})`;
+      throw new SegmentError(`${name} in bytes ${range}: ${message}`, { cause });
     }
   }
   return decoded;

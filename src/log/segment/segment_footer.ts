@@ -21,7 +21,8 @@ import {
 } from "../../limits.ts";
 import { sumOf } from "../../sum.ts";
 import { UUID_BYTES, uuidText } from "../line/line_bytes.ts";
-import { type ChunkPlace, RAW_VALUES } from "../parquet/column_reader.ts";
+import type { ChunkPlace } from "../parquet/chunk_check.ts";
+import { RAW_VALUES } from "../parquet/column_reader.ts";
 import { parseThrift } from "../parquet/thrift.ts";
 import { type FileRange, type FileReader, readRange } from "../storage/storage.ts";
 import { SegmentError } from "../storage/errors.ts";
