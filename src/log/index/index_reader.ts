@@ -151,40 +151,33 @@ export class IndexReader implements StreamSource {
 
   /** Returns the entries whose hashes are in [from, to). @throws {IndexError} */
   readEntries(table: TableName, from: KeyHash, to: KeyHash): Maybe<BigUint64Array> {
-    return whenKnown(this.open(), (open) => this.#readEntries(open, table, from, to));
-  }
-
-  #readEntries(
-    open: OpenIndex,
-    table: TableName,
-    from: KeyHash,
-    to: KeyHash,
-  ): Maybe<BigUint64Array> {
-    const words = open.directories[table];
-    const low = highWord(from);
-    // A page that starts with this word may follow one that ends with it.
-    const first = Math.max(0, firstIndex(words.length, (page) => words[page]! >= low) - 1);
-    const last = to >= KEY_HASHES
-      ? words.length
-      : firstIndex(words.length, (page) => words[page]! > highWord(to - 1));
-    if (first >= last) return new BigUint64Array();
-    const tableStart = table === "identities" ? open.identitiesStart : open.locationsStart;
-    const start = tableStart + PAGE_BYTES * first;
-    return whenKnown(this.#read(open, start, PAGE_BYTES * (last - first)), (pages) => {
-      const found: BigUint64Array[] = [];
-      for (let page = first; page < last; page++) {
-        const at = PAGE_BYTES * (page - first);
-        const bytes = pages.subarray(at, at + PAGE_BYTES);
-        if (crc32(bytes.subarray(0, PAGE_CRC_START)) !== bytes.readUInt32LE(PAGE_CRC_START)) {
-          throw this.#damaged("the page", start + at);
+    return whenKnown(this.open(), (open) => {
+      const words = open.directories[table];
+      const low = highWord(from);
+      // A page that starts with this word may follow one that ends with it.
+      const first = Math.max(0, firstIndex(words.length, (page) => words[page]! >= low) - 1);
+      const last = to >= KEY_HASHES
+        ? words.length
+        : firstIndex(words.length, (page) => words[page]! > highWord(to - 1));
+      if (first >= last) return new BigUint64Array();
+      const tableStart = table === "identities" ? open.identitiesStart : open.locationsStart;
+      const start = tableStart + PAGE_BYTES * first;
+      return whenKnown(this.#read(open, start, PAGE_BYTES * (last - first)), (pages) => {
+        const found: BigUint64Array[] = [];
+        for (let page = first; page < last; page++) {
+          const at = PAGE_BYTES * (page - first);
+          const bytes = pages.subarray(at, at + PAGE_BYTES);
+          if (crc32(bytes.subarray(0, PAGE_CRC_START)) !== bytes.readUInt32LE(PAGE_CRC_START)) {
+            throw this.#damaged("the page", start + at);
+          }
+          const count = Math.min(PAGE_ENTRIES, open[table] - PAGE_ENTRIES * page);
+          const placeOf = (hash: KeyHash) =>
+            firstIndex(count, (place) => bytes.readUIntLE(ENTRY_BYTES * place + 2, 6) >= hash);
+          const entries = new BigUint64Array(bytes.buffer, bytes.byteOffset, count);
+          found.push(entries.subarray(placeOf(from), placeOf(to)));
         }
-        const count = Math.min(PAGE_ENTRIES, open[table] - PAGE_ENTRIES * page);
-        const placeOf = (hash: KeyHash) =>
-          firstIndex(count, (place) => bytes.readUIntLE(ENTRY_BYTES * place + 2, 6) >= hash);
-        const entries = new BigUint64Array(bytes.buffer, bytes.byteOffset, count);
-        found.push(entries.subarray(placeOf(from), placeOf(to)));
-      }
-      return found.length === 1 ? found[0]! : joined(found);
+        return found.length === 1 ? found[0]! : joined(found);
+      });
     });
   }
 
