@@ -213,7 +213,9 @@ export class SealedHistory {
     const isCovered = ({ first }: Part) => first >= run.first && first < run.first + run.count;
     const covered = this.#parts.filter(isCovered);
     const place = this.#parts.findIndex(isCovered);
-    this.#parts = this.#parts.toSpliced(place, covered.length, this.#runPart(run));
+    const { level, first, count } = run;
+    const index = runIndex(this.#tables, run.path, run.coverage);
+    this.#parts = this.#parts.toSpliced(place, covered.length, { level, first, count, index });
     for (const { index } of covered) index.unloadFilter();
     const paths = covered.filter(({ level }) => level > 0).map(({ index }) => index.name);
     this.#leftovers = [...this.#leftovers, ...paths];
@@ -247,10 +249,6 @@ export class SealedHistory {
       count: 1,
       index,
     }));
-  }
-
-  #runPart({ level, first, count, coverage, path }: Run): Part {
-    return { level, first, count, index: runIndex(this.#tables, path, coverage) };
   }
 
   #sourcesOf(parts: readonly Part[]): StreamSource[] {

@@ -39,18 +39,17 @@ export interface SegmentMetadata extends EventFacts {
   index_bytes: number;
 }
 
-/** The manifest's metadata about a segment file, without its path and seal time. */
-export interface SegmentFacts extends EventFacts {
+/** The expected metadata for the segment at a path. */
+export interface ExpectedSegment extends EventFacts {
+  /** Relative to the log directory. */
+  path: string;
   /** SHA-256 of the whole file, 64 lowercase hex digits. */
   sha256: string;
   bytes: number;
 }
 
-/** The expected metadata for the segment at a path. */
-export interface ExpectedSegment extends SegmentFacts {
-  /** Relative to the log directory. */
-  path: string;
-}
+/** What is known of a segment that has no path yet. */
+export type SegmentFacts = Omit<ExpectedSegment, "path">;
 
 const CHUNK_CRCS = /^(?:[0-9a-f]{8})+$/;
 
