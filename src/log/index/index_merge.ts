@@ -8,7 +8,7 @@ import { joined, sortDistinct } from "./entries.ts";
 import { NO_COVERAGE } from "./index_format.ts";
 import type { IndexReader, TableName } from "./index_reader.ts";
 import { type WriteBytes, writeIndex } from "./index_writer.ts";
-import { hashBound } from "./key_hash.ts";
+import { KEY_HASHES } from "./key_hash.ts";
 
 /** Entries sorted at once: 4 MiB. */
 const STEP_ENTRIES = 512 * 1024;
@@ -68,10 +68,10 @@ async function* entriesOf(
   const stepEntries = Math.max(STEP_ENTRIES, STEP_PAGE_ENTRIES * inputs.length);
   const steps = Math.max(1, Math.ceil(count / stepEntries));
   for (let step = 0; step < steps; step++) {
-    const [from, to] = [hashBound(step, steps), hashBound(step + 1, steps)];
+    const [from, to] = [step, step + 1].map((bound) => Math.floor(bound * KEY_HASHES / steps));
     const parts = [];
     for (const input of inputs) {
-      const entries = await input.index.readEntries(table, from, to);
+      const entries = await input.index.readEntries(table, from!, to!);
       parts.push(renumbered(entries, input));
     }
     yield sortDistinct(joined(parts));

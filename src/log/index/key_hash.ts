@@ -12,11 +12,6 @@ export type KeyHash = number;
 export const KEY_HASHES: KeyHash = 2 ** 48;
 const HASH_DIGITS = 12;
 
-/** Returns the lowest hash of a step, where `steps` of the same size cover all hashes. */
-export function hashBound(step: number, steps: number): KeyHash {
-  return Math.floor(step * KEY_HASHES / steps);
-}
-
 /** No source contains a space. */
 export function batchHash(source: string, batchId: string): KeyHash {
   return keyHash(`batch ${source} ${batchId}`);
