@@ -52,14 +52,11 @@ export async function readManifest(
   storage: Storage,
   access: "read" | "write" = "write",
 ): Promise<Manifest | null> {
-  let bytes;
-  try {
-    bytes = await readSmallFile(storage, MANIFEST_FILE, MANIFEST_BYTES_MAX);
-  } catch (error) {
+  const bytes = await readSmallFile(storage, MANIFEST_FILE, MANIFEST_BYTES_MAX).catch((error) => {
     if (isNotFound(error)) return null;
     throw error;
-  }
-  return decodeManifest(bytes, access);
+  });
+  return bytes === null ? null : decodeManifest(bytes, access);
 }
 
 /** Decodes and validates the bytes of a manifest. @throws like `readManifest()`. */
