@@ -132,12 +132,15 @@ test("serve binds its socket again whenever the file is removed", () =>
   withSocketOutside(async ({ socketPath, spawn }) => {
     const serving = spawn();
     await untilReady(serving);
+    const connection = await RawConnection.open(socketPath);
     const told = `${socketPath}: was removed; reopening the socket\n`;
     for (const removals of [1, 2]) {
       // On an old Deno, closing the former listener may remove the file first.
       await rm(socketPath, { force: true });
       await untilPrinted(serving, ({ stderr }) => stderr.split(told).length > removals);
       await untilReady(serving);
+      await connection.write("GET /v1/streams HTTP/1.1\r\nHost: x\r\n\r\n");
+      assert.equal((await connection.readResponse())?.status, 200);
     }
     assert.equal((await serving.stop()).code, 0);
   }));

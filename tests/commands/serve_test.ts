@@ -1,13 +1,14 @@
 /** The `serve` command: readiness, shutdown and restart. */
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { access, chmod, lstat, readdir, rename, writeFile } from "node:fs/promises";
+import { access, chmod, lstat, readdir, rename, symlink, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
 import process from "node:process";
 import { join } from "node:path";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import {
+  runCli,
   signalChild,
   spawnScript,
   untilReady,
@@ -37,7 +38,7 @@ async function openRequest(socketPath: string): Promise<RawConnection> {
 
 const TIMED_LINE = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z (.*)$/;
 
-for (const signal of ["SIGTERM", "SIGINT"] as const) {
+for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
   test(`serve exits 0 on ${signal}, and the next run returns its events`, () =>
     withServing(async (served) => {
       const { logDir, socketPath } = served;
@@ -104,8 +105,14 @@ test("serve exits while runtime threads wait for memory, even on a second signal
 
 test("serve locks out another serve and seal, while init accepts the deployment", () =>
   withServing(async (served) => {
-    for (const command of ["serve", "seal"]) {
-      const { code, stdout, stderr } = await served.run([command]);
+    // The lock belongs to the file, not to its path.
+    const link = join(served.folder, "link");
+    await symlink(served.dir, link);
+    for (
+      const [command, dir] of [["serve", served.dir], ["serve", link], ["seal", link]] as const
+    ) {
+      const args = [command, "--config", join(dir, "service.toml")];
+      const { code, stdout, stderr } = await runCli(args);
       assert.deepEqual([code, stdout], [1, ""]);
       assert.match(stderr, /\.lock: held by another process/);
       // Deno, with few permissions, cannot tell the holder.

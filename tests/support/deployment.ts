@@ -56,7 +56,7 @@ export class Deployment {
   }
 
   /** Stops the service. The shutdown must be clean unless the service is killed. */
-  async stop(signal: "SIGTERM" | "SIGINT" | "SIGKILL" = "SIGTERM"): Promise<CliExit> {
+  async stop(signal: Parameters<Serving["stop"]>[0] = "SIGTERM"): Promise<CliExit> {
     const exit = await this.serving.stop(signal);
     if (signal !== "SIGKILL") assert.equal(exit.code, 0, exit.stderr);
     return exit;

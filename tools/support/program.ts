@@ -169,7 +169,7 @@ export interface Serving extends Spawned {
   /** Sends requests to the service's socket. */
   fetch: Fetch;
   /** Sends a signal, SIGTERM by default, and waits for the exit. */
-  stop(signal?: "SIGTERM" | "SIGINT" | "SIGKILL"): Promise<CliExit>;
+  stop(signal?: "SIGTERM" | "SIGINT" | "SIGHUP" | "SIGKILL"): Promise<CliExit>;
 }
 
 export interface ServeOptions extends CliOptions {
