@@ -17,10 +17,38 @@ export function judge(bytes: Uint8Array, depthMax: number): Verdict {
   const text = decodeUtf8(bytes);
   if (text === null) return refused("not UTF-8");
   if (!isBuiltInJson(text)) return refused("not JSON");
-  const reader = new TokenReader(text, depthMax);
-  const value = reader.value();
-  if (reader.brokenRule !== null) return refused(reader.brokenRule);
-  return { isAccepted: true, value, depth: reader.depth, canonical: canonicalText(value) };
+  let brokenRule: string | null = null;
+  let depth = 0;
+  const root: Container = { names: [], values: [] };
+  // An explicit stack: documents may be nested deeper than the call stack allows.
+  const open = [root];
+  const tokens = text.match(TOKENS)!;
+  for (const [place, token] of tokens.entries()) {
+    const { names, values } = open.at(-1)!;
+    if (token === "[" || token === "{") {
+      depth = Math.max(depth, open.length);
+      open.push({ names: [], values: [] });
+    } else if (token === "]" || token === "}") {
+      open.pop();
+      // The built-in parser may confuse names with escapes, so objects are made from entries.
+      const closed = token === "]"
+        ? values
+        : Object.fromEntries(names.map((name, at) => [name, values[at]]));
+      open.at(-1)!.values.push(open.length > depthMax ? 0 : closed);
+    } else if (token !== "," && token !== ":") {
+      brokenRule ??= ruleBrokenBy(token);
+      const value: unknown = JSON.parse(token);
+      if (tokens[place + 1] !== ":") {
+        values.push(value);
+        continue;
+      }
+      if (names.includes(value as string)) brokenRule ??= "a name appears twice";
+      names.push(value as string);
+    }
+  }
+  if (brokenRule !== null) return refused(brokenRule);
+  const [value] = root.values;
+  return { isAccepted: true, value, depth, canonical: canonicalText(value) };
 }
 
 function refused(reason: string): Verdict {
@@ -48,78 +76,20 @@ function isBuiltInJson(text: string): boolean {
 /** All tokens in a valid JSON document. */
 const TOKENS = /[[\]{}:,]|"(?:[^"\\]|\\.)*"|[^[\]{}:," \t\r\n]+/gs;
 
+/** An open container. An array has no names. */
 interface Container {
-  readonly members: Map<string, unknown> | null;
-  readonly items: unknown[];
-  /** The member whose value comes next. */
-  name: string | null;
+  names: string[];
+  values: unknown[];
 }
 
-/** Uses an explicit stack: documents may be nested deeper than the call stack allows. */
-class TokenReader {
-  readonly #tokens: string[];
-  readonly #depthMax: number;
-  /** The maximum nesting depth. */
-  depth = 0;
-  brokenRule: string | null = null;
-
-  constructor(text: string, depthMax: number) {
-    this.#tokens = text.match(TOKENS)!;
-    this.#depthMax = depthMax;
+/** @returns the rule that a name or a scalar breaks, or null. */
+function ruleBrokenBy(token: string): string | null {
+  if (token.startsWith('"')) {
+    return /\p{Surrogate}/u.test(JSON.parse(token)) ? "an unpaired surrogate" : null;
   }
-
-  value(): unknown {
-    const open: Container[] = [];
-    for (const token of this.#tokens) {
-      if (token === "," || token === ":") continue;
-      if (token === "[" || token === "{") {
-        open.push({ members: token === "{" ? new Map() : null, items: [], name: null });
-        this.depth = Math.max(this.depth, open.length);
-        continue;
-      }
-      const container = open.at(-1);
-      if (token !== "}" && container?.members && container.name === null) {
-        container.name = this.#string(token);
-        if (container.members.has(container.name)) this.brokenRule ??= "a name appears twice";
-        continue;
-      }
-      const value = token === "]" || token === "}" ? this.#close(open) : this.#scalar(token);
-      const parent = open.at(-1);
-      if (parent === undefined) return value;
-      if (parent.members === null) parent.items.push(value);
-      else {
-        parent.members.set(parent.name!, value);
-        parent.name = null;
-      }
-    }
-    throw new Error("no value");
-  }
-
-  #close(open: Container[]): unknown {
-    const depth = open.length;
-    const { members, items } = open.pop()!;
-    if (depth > this.#depthMax) return 0;
-    return members === null ? items : Object.fromEntries(members);
-  }
-
-  #scalar(token: string): unknown {
-    if (token.startsWith('"')) return this.#string(token);
-    return /^[-0-9]/.test(token) ? this.#number(token) : JSON.parse(token);
-  }
-
-  #string(token: string): string {
-    const text: string = JSON.parse(token);
-    if (/\p{Surrogate}/u.test(text)) this.brokenRule ??= "an unpaired surrogate";
-    return text;
-  }
-
-  #number(token: string): number {
-    const value: number = JSON.parse(token);
-    if (Math.abs(value) === Infinity) this.brokenRule ??= "a number that overflows";
-    else if (/^-?\d+$/.test(token)) {
-      const isSmall = BigInt(token.replace("-", "")) < 2n ** 53n;
-      if (!isSmall && canonicalText(value) !== token) this.brokenRule ??= "an inexact integer";
-    }
-    return value;
-  }
+  if (!/^[-0-9]/.test(token)) return null;
+  const value: number = JSON.parse(token);
+  if (Math.abs(value) === Infinity) return "a number that overflows";
+  const isLarge = /^-?\d+$/.test(token) && BigInt(token.replace("-", "")) >= 2n ** 53n;
+  return isLarge && canonicalText(value) !== token ? "an inexact integer" : null;
 }
