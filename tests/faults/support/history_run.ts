@@ -57,18 +57,8 @@ const CHANGES_MAX = { submissions: 5, shutdown: 3, seal: 30 };
 /** Number of occurrences by name. */
 export type Tally = Record<string, number>;
 
-type Step =
-  | "submit"
-  | "repeat"
-  | "burst"
-  | "read"
-  | "fault"
-  | "restart"
-  | "kill"
-  | "seal"
-  | "clock";
 /** Probability of each step, per mille. */
-const STEPS: Record<Step, number> = {
+const STEPS = {
   submit: 644,
   repeat: 110,
   burst: 110,
@@ -79,6 +69,7 @@ const STEPS: Record<Step, number> = {
   seal: 4,
   clock: 40,
 };
+type Step = keyof typeof STEPS;
 
 export class HistoryRun extends LogRun {
   readonly #steps: number;
