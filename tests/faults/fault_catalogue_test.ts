@@ -17,49 +17,28 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const CATALOGUE = "tests/faults/catalogue.md";
 const FAULT_TESTS = "tests/faults";
 
-interface Citation {
-  path: string;
-  title: string;
-  caseName: string | undefined;
-}
-
 interface Entry {
-  number: number;
+  number: string;
   /** The location and the fault. */
   fault: string;
-  citations: Citation[];
+  citations: string[];
 }
 
 function read(path: string): string {
   return readFileSync(join(ROOT, path), "utf8");
 }
 
+/** The head, the expectation and the citations. */
+const ENTRY =
+  /^\*\*([1-9]\d*)\*\* (.+: .+)\n {2}- (?!`(?:tests|examples)\/).+\n((?: {2}- `\S+ › .+`\n)+)\n*$/;
+
 /** @throws {AssertionError} if an entry lacks a location, an expectation or a test. */
 function parseEntry(text: string): Entry {
-  const [head, holds, ...tests] = text.trimEnd().split("\n");
-  const [, number, fault] = /^\*\*([1-9]\d*)\*\* (.+: .+)$/.exec(head!) ?? [];
-  assert.ok(number && fault, `an entry must read "- **number** where: fault": ${head}`);
-  assert.match(
-    holds ?? "",
-    /^ {2}- (?!`(?:tests|examples)\/)/,
-    `entry ${number} needs an expectation`,
-  );
-  assert.ok(tests.length > 0, `entry ${number} needs a citation \`file › title\``);
-  const citations = tests.map((line) => {
-    const citation = /^ {2}- `(.+)`$/.exec(line)?.[1];
-    assert.ok(citation, `entry ${number} must have one \`file › title\` per line, not: ${line}`);
-    return parseCitation(citation);
-  });
-  return { number: Number(number), fault, citations };
-}
-
-function parseCitation(text: string): Citation {
-  const [path, title, ...rest] = text.split(" › ");
-  assert.ok(
-    path && title,
-    `a citation must read \`file › title\` or \`file › title › case\`: ${text}`,
-  );
-  return { path, title, caseName: rest.length === 0 ? undefined : rest.join(" › ") };
+  const [, number, fault, tests] = ENTRY.exec(text) ?? [];
+  const form = "- **number** where: fault\n  - expectation\n  - `file › title`";
+  assert.ok(number && fault && tests, `an entry must read\n${form}\nnot\n${text}`);
+  const citations = [...tests.matchAll(/^ {2}- `(.+)`$/gm)].map(([, citation]) => citation!);
+  return { number, fault, citations };
 }
 
 /** The sections after the introduction, which only shows the format of an entry. */
@@ -74,7 +53,7 @@ const TEST_CALL = new RegExp(`(?<![.\\w])test\\w*\\(\\s*(?:(${STRING})|(\\w+)\\s
 /** Titles of the tests in a file, in the form that the catalogue cites. */
 function titlesIn(path: string): string[] {
   const source = read(path);
-  return [...source.matchAll(TEST_CALL)].flatMap(([, literal, name]) => {
+  const titles = [...source.matchAll(TEST_CALL)].flatMap(([, literal, name]) => {
     if (literal !== undefined) return titleOf(literal);
     const constant = new RegExp(`const ${name} =\\s*(${STRING});`).exec(source)?.[1];
     if (constant !== undefined) return titleOf(constant);
@@ -82,6 +61,8 @@ function titlesIn(path: string): string[] {
     assert.match(source, new RegExp(`\\(${name}: string\\b`), `${path}: ${name} must be a string`);
     return [];
   });
+  assert.ok(titles.length > 0, `${path} has no test with a string as its title`);
+  return titles;
 }
 
 function titleOf(literal: string): string {
@@ -107,60 +88,60 @@ function hasCase(source: string, caseName: string): boolean {
   return spellings.some((spelling) => source.includes(spelling));
 }
 
-/** Items that already occurred earlier in the list. */
-function repeated<T>(items: readonly T[]): T[] {
-  return items.filter((item, index) => items.indexOf(item) < index);
-}
-
 /** Fails with one line per problem. Each line says how to fix the problem. */
 function assertNone(faults: readonly string[]): void {
   assert.ok(faults.length === 0, `${CATALOGUE}:\n${faults.join("\n")}`);
 }
 
+/** Items that already occurred earlier in the list, each with advice. */
+function repeated(items: readonly string[], advice: string): string[] {
+  const again = items.filter((item, index) => items.indexOf(item) < index);
+  return again.map((item) => `${advice}: ${item}`);
+}
+
 test("tests/faults/catalogue.md: every entry has a unique number, a fault and citations", () => {
   const numbers = ENTRIES.map(({ number }) => number);
-  const next = Math.max(...numbers) + 1;
+  const next = Math.max(...numbers.map(Number)) + 1;
   const faults = ENTRIES.map(({ fault }) => fault.toLowerCase());
-  const cited = ENTRIES.flatMap(({ number, citations }) =>
-    repeated(citations.map(({ path, title, caseName = "" }) => `${path} › ${title} › ${caseName}`))
-      .map((citation) => `entry ${number} cites a test twice; remove one: ${citation}`)
-  );
   assertNone([
-    ...repeated(numbers).map((n) =>
-      `two entries have number ${n}; the next free number is ${next}`
+    ...repeated(numbers, `two entries have a number; the next free number is ${next}`),
+    ...repeated(faults, "remove one of two entries, or say what differs"),
+    ...ENTRIES.flatMap(({ number, citations }) =>
+      repeated(citations, `entry ${number} cites a test twice; remove one`)
     ),
-    ...repeated(faults).map((fault) => `remove one of two entries, or say what differs: ${fault}`),
-    ...cited,
   ]);
 });
 
 test("tests/faults/catalogue.md: every cited test and case exists", () => {
-  const faults: string[] = [];
-  for (const { number, citations } of ENTRIES) {
-    for (const { path, title, caseName } of citations) {
-      if (!existsSync(join(ROOT, path))) {
-        faults.push(`entry ${number}: no file ${path}; cite the current file of the test`);
-      } else if (!titlesIn(path).includes(title)) {
-        faults.push(`entry ${number}: ${path} has no test "${title}"; cite its current title`);
-      } else if (caseName !== undefined && !hasCase(withImports(path), caseName)) {
-        faults.push(`entry ${number}: ${path} has no case "${caseName}"; cite its current name`);
-      }
-    }
-  }
-  assertNone(faults);
+  assertNone(
+    ENTRIES.flatMap(({ number, citations }) =>
+      citations.map(missing).filter((what) => what !== null).map((what) =>
+        `entry ${number}: ${what}`
+      )
+    ),
+  );
 });
+
+/** Says what a citation lacks, or returns null. */
+function missing(citation: string): string | null {
+  const [path, title, ...rest] = citation.split(" › ") as [string, string, ...string[]];
+  if (!existsSync(join(ROOT, path))) return `no file ${path}; cite the current file of the test`;
+  if (!titlesIn(path).includes(title)) return `${path} has no test "${title}"; cite its title`;
+  const caseName = rest.join(" › ");
+  if (caseName === "" || hasCase(withImports(path), caseName)) return null;
+  return `${path} has no case "${caseName}"; cite its current name`;
+}
 
 test("tests/faults/catalogue.md: every test in tests/faults is cited", () => {
   const cited = new Set(
-    ENTRIES.flatMap((entry) => entry.citations).map(({ path, title }) => `${path} › ${title}`),
+    ENTRIES.flatMap(({ citations }) =>
+      citations.map((citation) => citation.split(" › ").slice(0, 2).join(" › "))
+    ),
   );
-  const files = readdirSync(join(ROOT, FAULT_TESTS))
+  const uncited = readdirSync(join(ROOT, FAULT_TESTS))
     .filter((name) => name.endsWith("_test.ts") && name !== "fault_catalogue_test.ts")
-    .map((name) => `${FAULT_TESTS}/${name}`);
-  const uncited = files.flatMap((path) => {
-    const titles = titlesIn(path);
-    assert.ok(titles.length > 0, `${path} has no test with a string as its title`);
-    return titles.map((title) => `${path} › ${title}`).filter((citation) => !cited.has(citation));
-  });
+    .map((name) => `${FAULT_TESTS}/${name}`)
+    .flatMap((path) => titlesIn(path).map((title) => `${path} › ${title}`))
+    .filter((citation) => !cited.has(citation));
   assertNone(uncited.map((citation) => `add an entry that cites \`${citation}\``));
 });
