@@ -27,7 +27,6 @@ import {
   structAt,
   structsIn,
   type ThriftField,
-  type ThriftList,
   type ThriftValue,
   varint,
 } from "../../support/thrift_tree.ts";
@@ -96,20 +95,15 @@ function metadata(name: string, value: unknown): Attack {
   return late((_segment, metadata) => void (metadata[name] = value));
 }
 
-/** The elements of a list, which can be changed. */
-function itemsOf(fields: readonly ThriftField[], id: number): ThriftValue[] {
-  return (fieldOf(fields, id).value as ThriftList).items;
-}
-
-/** The columns of the first row group. */
+/** The columns of the first row group, which can be changed. */
 function columnsOf({ rowGroups }: CraftedSegment): ThriftField[][] {
   return structsIn(rowGroups[0]!, GROUP.columns);
 }
 
 /** Lists the first row group `count` more times, with its CRC-32s. */
 function repeatRowGroup(count: number): Attack {
-  return late(({ footer }, metadata) => {
-    for (const list of [itemsOf(footer, FILE.rowGroups), metadata.chunk_crcs as unknown[]]) {
+  return late(({ rowGroups }, metadata) => {
+    for (const list of [rowGroups, metadata.chunk_crcs as unknown[]]) {
       list.splice(1, 0, ...Array(count).fill(list[0]));
     }
   });
@@ -169,13 +163,20 @@ function footer(change: (footer: Buffer) => Buffer): Attack {
   return (segment) => void (segment.changeFooter = change);
 }
 
-function list(type: number, items: ThriftValue[], size?: bigint): ThriftValue {
-  return { type, items, ...(size !== undefined && { size }) };
+/** Puts bytes before the fields of the footer. */
+function before(...pieces: Buffer[]): Attack {
+  return footer((footer) => Buffer.concat([...pieces, footer]));
 }
 
-/** Returns a footer that starts with a field of our own. */
-function withField(field: ThriftField, footer: Buffer): Buffer {
-  return Buffer.concat([encodeTree([field]).subarray(0, -1), footer]);
+/** Puts a field with an empty list before those of the footer. @param size what the list claims. */
+function emptyList(type: number, size: bigint): Attack {
+  const value: ThriftValue = { type, items: [], size };
+  return before(encodeTree([{ id: 1, type: LIST, value }]).subarray(0, -1));
+}
+
+/** Puts a list of items of one byte each before the fields of the footer. */
+function threeMillion(type: number): Attack {
+  return before(Buffer.of(0x19, 0xf0 | type), varint(3_000_000n), Buffer.alloc(3_000_000));
 }
 
 /** Replaces the metadata with JSON that is nested deeply. */
@@ -212,44 +213,18 @@ function repeatPayload(segment: CraftedSegment): void {
 
 /** Every attack, by what it claims. */
 export const ATTACKS: Record<string, Attack> = {
-  "a list of 2^31 elements": footer((footer) =>
-    withField({ id: 1, type: LIST, value: list(I32, [], HUGE) }, footer)
-  ),
-  "a list of 2^63 elements": footer((footer) =>
-    withField({ id: 1, type: LIST, value: list(STRUCT, [], 2n ** 63n) }, footer)
-  ),
-  "lists of 14 in lists of 14": footer((footer) =>
-    Buffer.concat([Buffer.of(0x19), Buffer.alloc(1000, 14 << 4 | LIST), footer])
-  ),
-  "lists of 1 in lists of 1": footer((footer) =>
-    Buffer.concat([Buffer.of(0x19), Buffer.alloc(10_000, 1 << 4 | LIST), footer])
-  ),
-  "3 million structures that are there": footer((footer) =>
-    Buffer.concat([
-      Buffer.of(0x19, 0xf0 | STRUCT),
-      ...[varint(3_000_000n), Buffer.alloc(3_000_000)],
-      footer,
-    ])
-  ),
-  "3 million empty strings": footer((footer) =>
-    Buffer.concat([
-      Buffer.of(0x19, 0xf0 | BINARY),
-      ...[varint(3_000_000n), Buffer.alloc(3_000_000)],
-      footer,
-    ])
-  ),
-  "2 million fields": footer((footer) =>
-    Buffer.concat([Buffer.alloc(4_000_000, Buffer.of(0x15, 0)), footer])
-  ),
+  "a list of 2^31 elements": emptyList(I32, HUGE),
+  "a list of 2^63 elements": emptyList(STRUCT, 2n ** 63n),
+  "lists of 14 in lists of 14": before(Buffer.of(0x19), Buffer.alloc(1000, 14 << 4 | LIST)),
+  "lists of 1 in lists of 1": before(Buffer.of(0x19), Buffer.alloc(10_000, 1 << 4 | LIST)),
+  "3 million structures that are there": threeMillion(STRUCT),
+  "3 million empty strings": threeMillion(BINARY),
+  "2 million fields": before(Buffer.alloc(4_000_000, Buffer.of(0x15, 0))),
   "structures in structures": footer(() => Buffer.alloc(1_000_000, 0x1c)),
   "a footer of 5 MiB": footer((footer) => Buffer.concat([footer, Buffer.alloc(5 * MIB)])),
-  "a string of 2^31 bytes": footer((footer) =>
-    Buffer.concat([Buffer.of(0x18), varint(HUGE), footer])
-  ),
+  "a string of 2^31 bytes": before(Buffer.of(0x18), varint(HUGE)),
   "an endless integer": footer(() => Buffer.alloc(100_000, 0xff)),
-  "a field with an id of 2^32 + 2": footer((footer) =>
-    Buffer.concat([Buffer.of(I32), varint(2n ** 33n + 4n), Buffer.of(0), footer])
-  ),
+  "a field with an id of 2^32 + 2": before(Buffer.of(I32), varint(2n ** 33n + 4n), Buffer.of(0)),
   "metadata of 3.9 million brackets": nestMetadata,
   "row groups that are bytes": file(FILE.rowGroups, BINARY, Buffer.alloc(0)),
   "a schema that is bytes": file(FILE.schema, BINARY, Buffer.alloc(0)),
@@ -263,13 +238,13 @@ export const ATTACKS: Record<string, Attack> = {
   "a data page between two bytes": column(COLUMN.dataStart, DOUBLE, doubled(4.5)),
   "a size that is not whole": column(COLUMN.bytes, DOUBLE, doubled(100.5)),
   "a path that is bytes": column(COLUMN.path, BINARY, Buffer.from("x")),
-  "the first column twice": late(({ rowGroups }) => {
-    const items = itemsOf(rowGroups[0]!, GROUP.columns);
-    items[1] = items[0]!;
+  "the first column twice": late((segment) => {
+    const columns = columnsOf(segment);
+    columns[1] = columns[0]!;
   }),
-  "a thousand columns": late(({ rowGroups }) => {
-    const items = itemsOf(rowGroups[0]!, GROUP.columns);
-    items.push(...Array(1000).fill(items[0]));
+  "a thousand columns": late((segment) => {
+    const columns = columnsOf(segment);
+    columns.push(...Array(1000).fill(columns[0]));
   }),
   "the first row group twice": repeatRowGroup(1),
   "1,000 row groups at one place": repeatRowGroup(1000),
