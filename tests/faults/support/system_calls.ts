@@ -11,40 +11,21 @@ export interface SystemCall {
   endedLine: number;
 }
 
-const WHOLE = /^(\d+) +(\w+)\((.*)\) += (.*)$/s;
-const BEGUN = /^(\d+) +(\w+)\((.*)<unfinished \.\.\.>$/s;
-const RESUMED = /^(\d+) +<\.\.\. (\w+) resumed>(.*)\) += (.*)$/s;
+/** A line: a whole call, the beginning of one, or, after `<... `, its end. */
+const LINE = /^(\d+) +(<\.\.\. )?(\w+)(?:\(| resumed>)(.*)(?:<unfinished \.\.\.>|\) += (.*))$/s;
 
 /** All calls that returned, in the order in which they returned. */
 export function parseSystemCalls(lines: readonly string[]): SystemCall[] {
   const calls: SystemCall[] = [];
   /** The call in progress in each thread. */
-  const begun = new Map<string, Omit<SystemCall, "result" | "endedLine">>();
+  const begun = new Map<string, Pick<SystemCall, "args" | "beganLine">>();
   for (const [number, line] of lines.entries()) {
-    const [, thread, name, args] = BEGUN.exec(line) ?? [];
-    if (thread !== undefined) {
-      begun.set(thread, { name: name!, args: args!, beganLine: number });
-      continue;
-    }
-    const call = resumedCall(line, number, begun) ?? wholeCall(line, number);
-    if (call !== null) calls.push(call);
+    const [, thread, resumed, name, args, result] = LINE.exec(line) ?? [];
+    if (thread === undefined) continue;
+    const call = resumed === undefined ? { args: args!, beganLine: number } : begun.get(thread);
+    if (call === undefined) continue;
+    if (result === undefined) begun.set(thread, call);
+    else calls.push({ name: name!, ...call, result, endedLine: number });
   }
   return calls;
-}
-
-function wholeCall(line: string, number: number): SystemCall | null {
-  const [, , name, args, result] = WHOLE.exec(line) ?? [];
-  if (name === undefined) return null;
-  return { name, args: args!, result: result!, beganLine: number, endedLine: number };
-}
-
-function resumedCall(
-  line: string,
-  number: number,
-  begun: ReadonlyMap<string, Omit<SystemCall, "result" | "endedLine">>,
-): SystemCall | null {
-  const [, thread, name, , result] = RESUMED.exec(line) ?? [];
-  const call = thread === undefined ? undefined : begun.get(thread);
-  if (call === undefined || call.name !== name) return null;
-  return { ...call, result: result!, endedLine: number };
 }
