@@ -17,7 +17,7 @@ import {
   type WholeDeployment,
   withHostile,
 } from "./support/hostile_deployment.ts";
-import { HOSTILE_ENTRIES, type HostileEntry } from "./support/hostile_entry.ts";
+import { FOREIGN_ENTRIES, type HostileEntry, LINK, PIPE } from "./support/hostile_entry.ts";
 
 /** Allowed exit statuses. `verify` may report a violation or fail to read the entry. */
 interface Statuses {
@@ -114,9 +114,9 @@ async function runWith(
 for (const [title, place] of Object.entries(PLACES)) {
   const { statuses, linked, isFolder } = place;
   test(`seal, verify and init exit as documented when an entry replaces ${title}`, async () => {
-    for (const entry of HOSTILE_ENTRIES) {
+    for (const entry of [LINK, ...FOREIGN_ENTRIES]) {
       if (isFolder && entry.title === "a directory with a file") continue;
-      const isFollowed = entry.isLink && linked !== undefined;
+      const isFollowed = entry === LINK && linked !== undefined;
       for (const name of ["seal", "verify", "init"] as const) {
         const expected = isFollowed ? linked[name] : statuses[name];
         const isUntouched = await runWith(pathOf(place), entry, [name], expected);
@@ -128,7 +128,7 @@ for (const [title, place] of Object.entries(PLACES)) {
 
 for (const place of STRAY_PATHS) {
   test(`seal and verify ignore any entry at ${place}`, async () => {
-    for (const entry of HOSTILE_ENTRIES.filter(({ isLink }) => !isLink)) {
+    for (const entry of FOREIGN_ENTRIES) {
       for (const name of ["seal", "verify"]) {
         assert.ok(await runWith(place, entry, [name], [0]));
       }
@@ -140,7 +140,7 @@ for (const place of TEMPORARY_PATHS) {
   const leftoverTitle =
     `seal removes ${place} as a leftover, never follows it, and removes no directory`;
   test(leftoverTitle, async () => {
-    for (const entry of HOSTILE_ENTRIES.filter(({ isLink }) => !isLink)) {
+    for (const entry of FOREIGN_ENTRIES) {
       await withHostile(whole, place, entry, async (dir) => {
         const isFolder = entry.title === "a directory with a file";
         assertEnd(await runOn(dir, ["seal"]), [isFolder ? 1 : 0], entry.title);
@@ -149,9 +149,6 @@ for (const place of TEMPORARY_PATHS) {
     }
   });
 }
-
-const LINK = HOSTILE_ENTRIES.find(({ isLink }) => isLink)!;
-const PIPE = HOSTILE_ENTRIES.find(({ title }) => title === "a pipe")!;
 
 for (const [title, place] of Object.entries(PLACES)) {
   if (place.linked !== undefined) continue;

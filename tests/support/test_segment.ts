@@ -121,6 +121,9 @@ export function smallBatches(count: number, source = "shop"): PreparedBatch[] {
 
 const STREAMS = ["orders", "invoices", "0", "_.-", "x".repeat(128)];
 const SOURCES = ["shop", "system_", "a.b-c", "y".repeat(128)];
+const TEXTS = [
+  ...['"', "\\", '","batch_id":"', '\\","kind":"', "\n", "\u2028", "\u007f", "😀é", "\\u0041"],
+];
 const TIMES = ["2024-02-29T23:59:59Z", "0000-01-01T00:00:00.1Z", "9999-12-31T23:59:59.999999999Z"];
 
 /** A batch whose values are as unusual as the rules for events allow. */
@@ -142,19 +145,7 @@ function hostileEvent(random: SeededRandom): EventOptions {
 }
 
 function hostileText(random: SeededRandom): string {
-  return random.chance(0.3)
-    ? random.pick([
-      '"',
-      "\\",
-      '","batch_id":"',
-      '\\","kind":"',
-      "\n",
-      "\u2028",
-      "\u007f",
-      "😀é",
-      "\\u0041",
-    ])
-    : random.text(12);
+  return random.chance(0.3) ? random.pick(TEXTS) : random.text(12);
 }
 
 /** The lines in a buffer, including their LFs. */

@@ -8,29 +8,30 @@ import process from "node:process";
 /** An entry that `put` creates at `path`. The entry it replaces has been moved to `original`. */
 export interface HostileEntry {
   title: string;
-  /** Whether the entry is a link to an entry of the right kind elsewhere. */
-  isLink: boolean;
   /** @returns a cleanup function. */
   put(path: string, original: string): Promise<void | (() => Promise<void>)>;
 }
 
-export const HOSTILE_ENTRIES: HostileEntry[] = [
-  { title: "a dangling symlink", isLink: false, put: (path) => symlink("nowhere", path) },
-  { title: "a symlink to itself", isLink: false, put: (path) => symlink(path, path) },
-  { title: "a symlink to /dev/zero", isLink: false, put: (path) => symlink("/dev/zero", path) },
-  { title: "a symlink to the original", isLink: true, put: (path, to) => symlink(to, path) },
-  { title: "a pipe", isLink: false, put: (path) => make("mkfifo", [path]) },
-  { title: "a socket", isLink: false, put: listen },
-  { title: "a directory with a file", isLink: false, put: makeFolder },
-  // Only root can create a device; other users get a symlink to one.
-  ...process.getuid?.() === 0
-    ? [{
-      title: "a device",
-      isLink: false,
-      put: (path: string) => make("mknod", [path, "c", "1", "5"]),
-    }]
-    : [],
+export const PIPE: HostileEntry = { title: "a pipe", put: (path) => make("mkfifo", [path]) };
+/** A link to an entry of the right kind elsewhere. */
+export const LINK: HostileEntry = {
+  title: "a symlink to the original",
+  put: (path, original) => symlink(original, path),
+};
+
+/** Entries that are not even links to one of the right kind. */
+export const FOREIGN_ENTRIES: HostileEntry[] = [
+  { title: "a dangling symlink", put: (path) => symlink("nowhere", path) },
+  { title: "a symlink to itself", put: (path) => symlink(path, path) },
+  { title: "a symlink to /dev/zero", put: (path) => symlink("/dev/zero", path) },
+  PIPE,
+  { title: "a socket", put: listen },
+  { title: "a directory with a file", put: makeFolder },
 ];
+// Only root can create a device; other users get a symlink to one.
+if (process.getuid?.() === 0) {
+  FOREIGN_ENTRIES.push({ title: "a device", put: (path) => make("mknod", [path, "c", "1", "5"]) });
+}
 
 function make(program: string, args: string[]): Promise<void> {
   const { error, status, stderr } = spawnSync(program, args, { encoding: "utf8" });
