@@ -51,46 +51,38 @@ export class MixedHistory {
 
   /** The parts of the history, in order. Each can run on a different service. */
   readonly parts: readonly ((log: EventLogService) => Promise<void>)[] = [
-    (log) => this.#begin(log),
-    (log) => this.#retire(log),
-    (log) => this.#succeed(log),
-    (log) => this.#goOn(log),
+    async (log) => {
+      await this.#commit(log, batch("shop", "b/1", many(0, 7)));
+      await this.#commit(log, batch("crm", "b/1", many(7, 1)));
+      await this.#commit(log, batch("shop", "😀 2", many(8, 1)));
+      await this.#commit(log, batch("old", "last", many(9, 4, { stream: "only" })));
+      const large = "x".repeat(300_000) + "€".repeat(20_000);
+      await this.#commit(log, batch("shop", "large", [event(13, { payload: large }), event(14)]));
+    },
+    async (log) => {
+      await this.#commitRetirement(log, "old");
+      const { batch: before, outcome } = this.committed[1]!;
+      const stream = before.events[0]!.stream;
+      const expected_frontier = outcome.body.last_event_id as string;
+      const events = many(20, 2, { stream });
+      const stream_precondition = { stream, expected_frontier };
+      await this.#commit(log, { ...batch("crm", "b/2", events), stream_precondition });
+      await this.#commit(log, batch("brief", "1", many(25, 3)));
+    },
+    async (log) => {
+      const frontier = this.retirements[0]!.outcome.body.final_frontier as string;
+      const marker = lineageMarker("old", frontier);
+      await this.#commit(log, batch("new", "1", [marker, ...many(30, 2)]));
+      await this.#commitRetirement(log, "brief");
+      for (let number = 40; number < 60; number++) {
+        await this.#commit(log, batch("shop", `b/${number}`, many(number, 1)));
+      }
+    },
+    async (log) => {
+      await this.#commit(log, batch("new", "2", many(60, 5)));
+      await this.#commit(log, batch("crm", "b/3", many(65, 1, { payload: "東".repeat(100_000) })));
+    },
   ];
-
-  async #begin(log: EventLogService): Promise<void> {
-    await this.#commit(log, batch("shop", "b/1", many(0, 7)));
-    await this.#commit(log, batch("crm", "b/1", many(7, 1)));
-    await this.#commit(log, batch("shop", "😀 2", many(8, 1)));
-    await this.#commit(log, batch("old", "last", many(9, 4, { stream: "only" })));
-    const large = "x".repeat(300_000) + "€".repeat(20_000);
-    await this.#commit(log, batch("shop", "large", [event(13, { payload: large }), event(14)]));
-  }
-
-  async #retire(log: EventLogService): Promise<void> {
-    await this.#commitRetirement(log, "old");
-    const { batch: before, outcome } = this.committed[1]!;
-    const stream = before.events[0]!.stream;
-    const expected_frontier = outcome.body.last_event_id as string;
-    const events = many(20, 2, { stream });
-    const stream_precondition = { stream, expected_frontier };
-    await this.#commit(log, { ...batch("crm", "b/2", events), stream_precondition });
-    await this.#commit(log, batch("brief", "1", many(25, 3)));
-  }
-
-  async #succeed(log: EventLogService): Promise<void> {
-    const frontier = this.retirements[0]!.outcome.body.final_frontier as string;
-    const marker = lineageMarker("old", frontier);
-    await this.#commit(log, batch("new", "1", [marker, ...many(30, 2)]));
-    await this.#commitRetirement(log, "brief");
-    for (let number = 40; number < 60; number++) {
-      await this.#commit(log, batch("shop", `b/${number}`, many(number, 1)));
-    }
-  }
-
-  async #goOn(log: EventLogService): Promise<void> {
-    await this.#commit(log, batch("new", "2", many(60, 5)));
-    await this.#commit(log, batch("crm", "b/3", many(65, 1, { payload: "東".repeat(100_000) })));
-  }
 
   async #commit(log: EventLogService, batch: SubmittedBatch): Promise<void> {
     const outcome = await submit(log, batch);
