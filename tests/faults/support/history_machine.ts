@@ -60,15 +60,9 @@ export class HistoryMachine {
     return this.#left !== null;
   }
 
-  /** Schedules a fault and clears the previous one. */
-  arm(choose: Chooser): void {
+  /** Schedules a fault and clears the previous one. Null makes all operations succeed. */
+  arm(choose: Chooser | null): void {
     this.#choose = choose;
-    this.#struck = null;
-  }
-
-  /** Makes all operations succeed while the power is on. */
-  disarm(): void {
-    this.#choose = null;
     this.#struck = null;
   }
 
@@ -91,7 +85,7 @@ export class HistoryMachine {
 
   /** Ends a process or phase, so that its faults do not affect the next one. */
   endProcess(): void {
-    this.disarm();
+    this.arm(null);
     this.#hasFailed = false;
     this.#cutPower = null;
   }

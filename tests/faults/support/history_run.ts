@@ -244,7 +244,7 @@ export class HistoryRun extends LogRun {
 
   /** Asserts that the running service has the same state as a new one on the same files. */
   async #compareWithReopened(): Promise<void> {
-    this.machine.disarm();
+    this.machine.arm(null);
     await this.follower!.catchUp(this.known.text, () => this.machine.hasFailed);
     if (this.follower!.reason === "replay_failed") this.#count("replay_failed");
     await this.#compare([this.service!, await reopen(this.machine.disk.tree())]);
