@@ -11,10 +11,10 @@ import {
   encodeCommit,
   parseCommitHeader,
 } from "../../src/log/wal/commit_frame.ts";
-import { ROW_GROUP_EVENTS_MAX } from "../../src/limits.ts";
 import { MANIFEST_FILE, PENDING_FOLDER, segmentPath } from "../../src/log/storage/file_names.ts";
 import type { Manifest, SegmentEntry } from "../../src/log/segment/manifest.ts";
-import { type ForgedRow, forgeSegment as forgeFile } from "./forged_segment.ts";
+import type { EventFacts } from "../../src/log/segment/segment_metadata.ts";
+import { type ForgedRow, forgeSegment } from "./forged_segment.ts";
 import { SimulatedDisk, type Tree } from "./simulated_disk.ts";
 import { openSegment, readRowGroup } from "./test_segment.ts";
 
@@ -121,21 +121,6 @@ export async function readRows(tree: Tree, path: string): Promise<Row[]> {
   return rows;
 }
 
-/** A segment file with these rows in this order, even if invalid, and the given metadata. */
-export async function forgeSegment(
-  rows: readonly Row[],
-  { events, batches, first_event_id, last_event_id, previous_head, head }: SegmentEntry,
-): Promise<Buffer> {
-  const forged = forgedRows(rows);
-  const groups: ForgedRow[][] = [];
-  for (let row = 0; row < rows.length; row += ROW_GROUP_EVENTS_MAX) {
-    groups.push(forged.slice(row, row + ROW_GROUP_EVENTS_MAX));
-  }
-  const metadata = { events, batches, first_event_id, last_event_id, previous_head, head };
-  const { storage, entry } = await forgeFile({ groups, metadata });
-  return storage.contents(entry.path);
-}
-
 /** The same rows, with one shared entry object per batch. */
 function forgedRows(rows: readonly Row[]): ForgedRow[] {
   let last: BatchEntry | null = null;
@@ -149,24 +134,21 @@ function isSameBatch(a: BatchEntry, b: BatchEntry): boolean {
   return a.source === b.source && a.batch_id === b.batch_id && a.batch_digest === b.batch_digest;
 }
 
-/** A copy of a tree with different rows in the `number`th segment and a rebuilt manifest. */
+/**
+ * A copy of a tree with different rows in the `number`th segment, in this order even if invalid,
+ * and a rebuilt manifest. The chain heads stay as they are.
+ * @param facts override the metadata in the footer and in the manifest.
+ */
 export async function withRows(
   tree: Tree,
   number: number,
   change: (rows: Row[]) => Row[] | void,
+  facts: Partial<EventFacts> = {},
 ): Promise<Tree> {
-  const before = manifestOf(tree).segments[number]!;
-  const read = await readRows(tree, before.path);
-  const rows = change(read) ?? read;
-  const ids = rows.map(({ entry }) => entry.first_event_id);
-  const batches =
-    rows.filter(({ entry }, row) => row === 0 || !isSameBatch(entry, rows[row - 1]!.entry)).length;
-  const facts = {
-    events: rows.length,
-    batches,
-    first_event_id: ids[0]!,
-    last_event_id: ids.at(-1)!,
-  };
-  const bytes = await forgeSegment(rows, { ...before, ...facts });
-  return withSegment(tree, number, bytes, facts);
+  const { path, previous_head, head } = manifestOf(tree).segments[number]!;
+  const read = await readRows(tree, path);
+  const groups = [forgedRows(change(read) ?? read)];
+  const metadata = { previous_head, head, ...facts };
+  const { storage, entry } = await forgeSegment({ groups, metadata });
+  return withSegment(tree, number, storage.contents(entry.path), entry);
 }

@@ -5,13 +5,13 @@ import { sha256Hex } from "../../../src/event/hash.ts";
 import { canonicalize } from "../../../src/event/json/canonical_json.ts";
 import { MANIFEST_FILE, pendingPath, TAIL_FILE } from "../../../src/log/storage/file_names.ts";
 import type { SegmentEntry } from "../../../src/log/segment/manifest.ts";
+import type { EventFacts } from "../../../src/log/segment/segment_metadata.ts";
 import type { FailureCode } from "../../../src/log/storage/errors.ts";
 import type { BatchEntry } from "../../../src/log/wal/commit_frame.ts";
 import { verifyLog } from "../../../src/log/verify/verify.ts";
 import { appendBytes, flipBit, truncateAt } from "../../support/corrupt.ts";
 import {
   type CommitParts,
-  forgeSegment,
   manifestOf,
   pendingPaths,
   readRows,
@@ -101,10 +101,8 @@ async function overlappingPending(): Promise<Tree> {
 }
 
 /** The log with forged metadata in a segment and its manifest entry. */
-async function withForged(number: number, facts: Partial<SegmentEntry>, tree = FULL) {
-  const entry = { ...SEGMENTS[number]!, ...facts };
-  const rows = await readRows(FULL, SEGMENTS[number]!.path);
-  return withSegment(tree, number, await forgeSegment(rows, entry), facts);
+function withForged(number: number, facts: Partial<EventFacts>, tree = FULL): Promise<Tree> {
+  return withRows(tree, number, (rows) => rows, facts);
 }
 
 /** The log with a forged head in the first segment, from which the second one continues. */
