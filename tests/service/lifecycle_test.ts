@@ -1,7 +1,7 @@
 /** Retirements, lineage markers and batches that arrive together or wait for each other. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { OpenLog } from "../support/open_log.ts";
+import { type OpenLog, openLog } from "../support/open_log.ts";
 import { type Outcome, statusOf } from "../support/outcome.ts";
 import { lineageMarker, submittedBatch, submittedEvent } from "../support/submitted.ts";
 
@@ -47,7 +47,7 @@ const TURNS: [title: string, calls: Call[], expected: string[]][] = [
 
 for (const [title, calls, expected] of TURNS) {
   test(`append() and retire() in one turn: ${title}`, async () => {
-    const log = await OpenLog.open();
+    const log = await openLog();
     const old = await log.commit(submittedBatch("old", "1"));
     const gone = await log.commit(submittedBatch("gone", "1"));
     await log.retire("gone");
@@ -58,7 +58,7 @@ for (const [title, calls, expected] of TURNS) {
 }
 
 test("retire() holds back only batches of its source", async () => {
-  const log = await OpenLog.open();
+  const log = await openLog();
   await log.commit(submittedBatch("shop", "1"));
   await log.commit(submittedBatch("crm", "1"));
   const outcomes = await Promise.all([

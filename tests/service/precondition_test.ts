@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { OpenLog } from "../support/open_log.ts";
+import { type OpenLog, openLog } from "../support/open_log.ts";
 import { type Outcome, statusOf } from "../support/outcome.ts";
 import { sealAll } from "../support/sealing.ts";
 import { failNth, gateAt } from "../support/storage_faults.ts";
@@ -23,7 +23,7 @@ async function inOneTurn(log: OpenLog, batches: SubmittedBatch[]): Promise<Outco
 }
 
 test("append() with preconditions on 64 streams of one source shares a commit", async () => {
-  const log = await OpenLog.open();
+  const log = await openLog();
   let frontiers: (string | null)[] = Array(64).fill(null);
   for (let round = 1; round <= 3; round++) {
     const batches = frontiers.map((frontier, n) =>
@@ -38,7 +38,7 @@ test("append() with preconditions on 64 streams of one source shares a commit", 
 });
 
 test("append() with a precondition waits for a batch that has its stream among others", async () => {
-  const log = await OpenLog.open();
+  const log = await openLog();
   const [first, second] = await inOneTurn(log, [
     submittedBatch("shop", "1", ["orders", "returns"]),
     expecting("2", null, submittedBatch("shop", "2", ["returns"])),
@@ -49,7 +49,7 @@ test("append() with a precondition waits for a batch that has its stream among o
 });
 
 test("append() with a precondition that waits holds back no other batch", async () => {
-  const log = await OpenLog.open();
+  const log = await openLog();
   const last = await log.commit(submittedBatch("shop", "0"));
   const outcomes = await inOneTurn(log, [
     submittedBatch("shop", "1"),
@@ -74,7 +74,7 @@ test("append() with a precondition that waits holds back no other batch", async 
 
 for (const errno of ["ENOSPC", "EIO"]) {
   test(`append() decides what waits by the outcome of a commit: ${errno}`, async () => {
-    const log = await OpenLog.open();
+    const log = await openLog();
     const gate = gateAt("write");
     log.storage.hook = gate.hook;
     const answers = inOneTurn(log, [
@@ -110,11 +110,11 @@ for (const errno of ["ENOSPC", "EIO"]) {
 
 /** A log whose only batch is sealed, and the last event in that batch. */
 async function openSealed(): Promise<{ log: OpenLog; last: string }> {
-  const before = await OpenLog.open();
+  const before = await openLog();
   const last = await before.commit(submittedBatch("shop", "1"));
   await before.service.close();
   await sealAll(before.storage);
-  return { log: await OpenLog.open(before.storage), last };
+  return { log: await openLog(before.storage), last };
 }
 
 test("append() with a precondition waits for a segment read, as do later batches", async () => {
