@@ -13,10 +13,11 @@ import { withFolder } from "../../tools/support/program.ts";
 import { Deployment } from "../support/deployment.ts";
 import { skipLoudly } from "./support/skip.ts";
 import {
-  imageDisk,
-  memoryDisk,
+  makeDisk,
+  type Mount,
+  mountImage,
+  mountMemory,
   type SmallDisk,
-  type SmallDiskMaker,
 } from "./support/small_disk.ts";
 
 const WRITERS = 4;
@@ -25,9 +26,9 @@ const PAYLOAD_BYTES = 15_000;
 /** A number of batches that exceeds the space on any of the disks. */
 const BATCHES_MAX = 200;
 
-const DISKS: [title: string, make: SmallDiskMaker][] = [
-  ["an in-memory file system", memoryDisk],
-  ["an ext4 file system", imageDisk],
+const DISKS: [title: string, mount: Mount][] = [
+  ["an in-memory file system", mountMemory],
+  ["an ext4 file system", mountImage],
 ];
 
 /** A service on a small disk, and the receipts it sent. */
@@ -111,11 +112,11 @@ const TESTS: [name: string, run: (deployment: SmallDeployment) => Promise<void>]
   ["serve and seal survive a restart on a full disk", restartWhileFull],
 ];
 
-for (const [title, make] of DISKS) {
+for (const [title, mount] of DISKS) {
   for (const [name, run] of TESTS) {
     test(`${name}: ${title}`, async (context) => {
       await withFolder(async (folder) => {
-        const disk = await make(folder);
+        const disk = makeDisk(folder, mount);
         if (typeof disk === "string") return skipLoudly(context, disk);
         const deployment = new SmallDeployment(disk);
         try {

@@ -1,10 +1,9 @@
 /**
- * Full file systems, in memory or in a file. Each function returns a disk, or the reason why this
- * machine does not support that kind. Both need root.
+ * Full file systems, in memory or in a file. Both need root.
  */
 import { spawnSync } from "node:child_process";
-import { closeSync, openSync, writeSync } from "node:fs";
-import { mkdir, rm } from "node:fs/promises";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 
 export interface SmallDisk {
@@ -16,38 +15,37 @@ export interface SmallDisk {
   remove(): void;
 }
 
-/** @returns the disk, or the reason why there is none. */
-export type SmallDiskMaker = (folder: string) => Promise<SmallDisk | string>;
-
 const MIB = 1024 * 1024;
 /** Approximate space available for ingest. */
 const ROOM_BYTES = MIB;
 /** Space that `makeRoom()` frees. */
 const FILLER_BYTES = MIB;
 
+/** Mounts a file system on a directory. @returns an error message, or null on success. */
+export type Mount = (folder: string, dir: string) => string | null;
+
 /** An in-memory file system. */
-export const memoryDisk: SmallDiskMaker = async (folder) => {
-  const dir = join(folder, "mnt");
-  await mkdir(dir);
+export const mountMemory: Mount = (_folder, dir) => {
   const options = `mode=0700,size=${ROOM_BYTES + FILLER_BYTES}`;
-  const fault = run("mount", ["-t", "tmpfs", "-o", options, "none", dir]);
-  return fault ?? filledDisk(dir);
+  return run("mount", ["-t", "tmpfs", "-o", options, "none", dir]);
 };
 
 /** An ext4 file system in a file. Needs `mkfs.ext4` and a loop device. */
-export const imageDisk: SmallDiskMaker = async (folder) => {
-  const dir = join(folder, "mnt");
+export const mountImage: Mount = (folder, dir) => {
   const image = join(folder, "disk.img");
-  await mkdir(dir);
-  fill(image, ROOM_BYTES + FILLER_BYTES + MIB);
-  const fault = run("mkfs.ext4", ["-q", "-m", "0", "-O", "^has_journal", image]) ??
+  writeFileSync(image, new Uint8Array(ROOM_BYTES + FILLER_BYTES + MIB));
+  return run("mkfs.ext4", ["-q", "-m", "0", "-O", "^has_journal", image]) ??
     run("mount", ["-o", "loop", image, dir]);
-  return fault ?? filledDisk(dir);
 };
 
-function filledDisk(dir: string): SmallDisk {
+/** @returns the disk, or the reason why there is none. */
+export function makeDisk(folder: string, mount: Mount): SmallDisk | string {
+  const dir = join(folder, "mnt");
+  mkdirSync(dir);
+  const fault = mount(folder, dir);
+  if (fault !== null) return fault;
   const filler = join(dir, "filler");
-  fill(filler, FILLER_BYTES);
+  writeFileSync(filler, new Uint8Array(FILLER_BYTES));
   return {
     dir,
     makeRoom: () => rm(filler),
@@ -56,12 +54,6 @@ function filledDisk(dir: string): SmallDisk {
       if (fault !== null) throw new Error(fault);
     },
   };
-}
-
-function fill(path: string, sizeBytes: number): void {
-  const fd = openSync(path, "w");
-  writeSync(fd, new Uint8Array(sizeBytes));
-  closeSync(fd);
 }
 
 /** Runs a program. @returns an error message, or null on success. */
