@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import { setTimeout } from "node:timers/promises";
 import { PENDING_FILES_MAX } from "../../src/log/sealing/sealer.ts";
 import { batch } from "../support/batches.ts";
-import { Gate } from "../support/gate.ts";
 import { request } from "../support/http_client.ts";
 import { SealingSteps, type SealingStepsOptions } from "../support/sealing_steps.ts";
 import { test } from "../support/tested_service.ts";
@@ -15,7 +14,7 @@ const LONG_WAIT_MS = 600_000;
 interface Backlogged extends ServedLog {
   steps: SealingSteps;
   /** Opens to let sealing go on. */
-  sealing: Gate;
+  sealing: PromiseWithResolvers<void>;
   /** Whether seals fail from then on. */
   faults: { isFailing: boolean };
   /** Number of batches stored. */
@@ -28,10 +27,10 @@ async function withBacklog(
   use: (served: Backlogged) => Promise<void>,
 ): Promise<void> {
   const steps = new SealingSteps(options);
-  const sealing = new Gate();
+  const sealing = Promise.withResolvers<void>();
   const faults = { isFailing: false };
   steps.beforeMake = async () => {
-    await sealing.opened;
+    await sealing.promise;
     if (faults.isFailing) throw new Error("no");
   };
   await withServedLog(async (served) => {
@@ -44,7 +43,7 @@ async function withBacklog(
     try {
       await use({ ...served, sealing, faults, steps, stored });
     } finally {
-      sealing.open();
+      sealing.resolve();
     }
   }, { sealingOn: steps.on() });
 }
@@ -54,15 +53,15 @@ async function sendUntilWaiting(
   { socketPath, service: { gate } }: Backlogged,
   batchId: string,
 ): Promise<{ reply: Promise<{ status: number }> }> {
-  const arrived = new Gate();
+  const arrived = Promise.withResolvers<void>();
   const pass = gate.pass;
   gate.pass = (bodyBytes) => {
-    arrived.open();
+    arrived.resolve();
     gate.pass = pass;
     return gate.pass(bodyBytes);
   };
   const reply = request(socketPath, { body: batch(batchId) });
-  await Promise.race([arrived.opened, reply]);
+  await Promise.race([arrived.promise, reply]);
   return { reply };
 }
 
@@ -94,7 +93,7 @@ for (const [name, options, storedMax] of BOUNDS) {
       assert.equal(events.length, stored);
       const listed = await request(socketPath, { path: "/v1/streams" });
       assert.equal(listed.json().streams[0].event_count, stored);
-      sealing.open();
+      sealing.resolve();
       while (service.gate.isClosed) await service.gate.pass(0).catch(() => {});
       const accepted = await request(socketPath, { body: batch("new") });
       assert.equal(accepted.json().status, "committed");
@@ -111,7 +110,7 @@ test("appends that wait for sealing are committed in order of arrival", async ()
     const sent = [];
     for (const name of names) sent.push(await sendUntilWaiting(served, name));
     assert.equal(service.size.log_events, stored);
-    sealing.open();
+    sealing.resolve();
     for (const { reply } of sent) assert.equal((await reply).status, 200);
     const { events } = (await request(socketPath, { path: "/v1/events?limit=1000" })).json();
     const ids = events.map((event: { batch_id: string }) => event.batch_id);
@@ -125,7 +124,7 @@ test("after sealing has failed for long, appends go on with the first seal that 
     faults.isFailing = true;
     for (let failures = 0; failures < 5; failures++) {
       const paused = steps.nextPause();
-      sealing.open();
+      sealing.resolve();
       steps.resume();
       await paused;
       assert.equal((await request(socketPath, { body: batch("new") })).status, 429);
@@ -144,7 +143,7 @@ test("a shutdown ends the waits for sealing", async () => {
     const { reply } = await sendUntilWaiting(served, "new");
     const stopped = served.shutDown();
     assert.equal((await reply).status, 429);
-    served.sealing.open();
+    served.sealing.resolve();
     await stopped;
   });
 });

@@ -20,7 +20,6 @@ import {
   seededRandom,
   testSeed,
 } from "../../tools/support/random.ts";
-import { Gate } from "../support/gate.ts";
 import { SealingSteps, untilQuiet } from "../support/sealing_steps.ts";
 import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { testTime } from "../support/test_log.ts";
@@ -193,9 +192,9 @@ async function run(random: Random, flip: Flip): Promise<number> {
   const storage = new SimulatedDisk(LOG.tree);
   const isWarm = random() < 0.4;
   const isSealing = random() < 0.25;
-  const sealing = new Gate();
+  const sealing = Promise.withResolvers<void>();
   const steps = new SealingSteps({ rotateBytes: isSealing ? 1 : Infinity });
-  steps.beforeMake = () => sealing.opened;
+  steps.beforeMake = () => sealing.promise;
   const served = await serve(storage, isSealing ? steps : undefined);
   const requests = requestsOf(random, LOG, FILES, isFilter(flip.kind));
   if (isWarm) { for (const request of requests) await ask(served.handler, request); }
@@ -204,7 +203,7 @@ async function run(random: Random, flip: Flip): Promise<number> {
   const half = isSealing ? requests.length >> 1 : requests.length;
   let failed = await judge(served, requests.slice(0, half), flip);
   if (isSealing) {
-    sealing.open();
+    sealing.resolve();
     failed += await judge(served, requests.slice(half), flip);
     await untilQuiet(storage);
     failed += await judge(served, requests, flip);

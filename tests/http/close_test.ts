@@ -8,7 +8,6 @@ import { existsSync, unlinkSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { test } from "node:test";
 import type { HttpHandler } from "../../src/http/message.ts";
-import { Gate } from "../support/gate.ts";
 import { RawConnection } from "../support/raw_client.ts";
 import { bodyOf, letServerWork, withHandler } from "../support/test_server.ts";
 
@@ -92,20 +91,20 @@ test("HttpServer.close() keeps a socket that another process created at its path
 });
 
 test("HttpServer.close() reports that it cannot put back a socket, and closes", async () => {
-  const [asked, answering] = [new Gate(), new Gate()];
+  const [asked, answering] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const late: HttpHandler = async (request) => {
-    asked.open();
-    await answering.opened;
+    asked.resolve();
+    await answering.promise;
     return await handler(request);
   };
   await withHandler(late, async ({ socketPath, server, reports }) => {
     const connection = await RawConnection.open(socketPath, GET);
-    await asked.opened;
+    await asked.promise;
     unlinkSync(socketPath);
     writeFileSync(socketPath, "");
     const closed = server.close();
     unlinkSync(`${socketPath}.kept`);
-    answering.open();
+    answering.resolve();
     assert.equal((await connection.readResponse())?.status, 200);
     await closed;
     assert.match(reports.join("\n"), /s\.sock: cannot be put back: ENOENT/);

@@ -4,7 +4,6 @@ import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { type HttpHandler, MalformedRequestError } from "../../src/http/message.ts";
 import { DRAIN_BYTES_MAX } from "../../src/limits.ts";
-import { Gate } from "../support/gate.ts";
 import { RawConnection } from "../support/raw_client.ts";
 import { bodyOf, letServerWork, withHandler } from "../support/test_server.ts";
 
@@ -134,12 +133,12 @@ const BROKEN: Record<string, string> = {
  */
 for (const [title, broken] of Object.entries(BROKEN)) {
   test(`a body with ${title} stays invalid, whatever bytes follow`, () => {
-    const [entered, gate] = [new Gate(), new Gate()];
-    const outcome = new Gate<unknown>();
+    const [entered, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const outcome = Promise.withResolvers<unknown>();
     const handler: HttpHandler = async (request) => {
-      entered.open();
-      await gate.opened;
-      await bodyOf(request).then(outcome.open.bind(outcome), outcome.open.bind(outcome));
+      entered.resolve();
+      await gate.promise;
+      await bodyOf(request).then(outcome.resolve, outcome.resolve);
       return { status: 400, headers: {}, body: "broken" };
     };
     return withHandler(handler, async ({ socketPath }) => {
@@ -147,11 +146,11 @@ for (const [title, broken] of Object.entries(BROKEN)) {
       await connection.write(
         `POST / HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\n${broken}`,
       );
-      await entered.opened;
+      await entered.promise;
       await connection.write("2\r\n{}\r\n0\r\n\r\n");
       await letServerWork(socketPath, 3);
-      gate.open();
-      assert.ok(await outcome.opened instanceof MalformedRequestError);
+      gate.resolve();
+      assert.ok(await outcome.promise instanceof MalformedRequestError);
       const response = await connection.readResponse();
       assert.equal(response?.headers.connection, "close");
       await connection.ended();

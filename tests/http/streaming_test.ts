@@ -6,7 +6,6 @@ import { setImmediate } from "node:timers/promises";
 import { FOLLOW_HEAD } from "../../src/api/follow_response.ts";
 import type { HttpHandler } from "../../src/http/message.ts";
 import { HEADER_BYTES_MAX } from "../../src/limits.ts";
-import { Gate } from "../support/gate.ts";
 import { RawConnection } from "../support/raw_client.ts";
 import { letServerWork, withHandler } from "../support/test_server.ts";
 
@@ -108,13 +107,13 @@ const SENT: Record<string, string> = {
 for (const [title, bytes] of Object.entries(SENT)) {
   for (const end of ["destroy", "endInput"] as const) {
     test(`an endless response ends when a client that sent ${title} disconnects (${end})`, () => {
-      const begun = new Gate();
+      const begun = Promise.withResolvers<void>();
       let isOver = false;
       const handler: HttpHandler = () => {
         const end = Promise.withResolvers<IteratorReturnResult<undefined>>();
         const pieces = {
           next() {
-            begun.open();
+            begun.resolve();
             return end.promise;
           },
           return() {
@@ -129,7 +128,7 @@ for (const [title, bytes] of Object.entries(SENT)) {
       return withHandler(handler, async ({ socketPath }) => {
         const connection = await RawConnection.open(socketPath);
         void connection.write(bytes);
-        await begun.opened;
+        await begun.promise;
         connection[end]();
         for (let n = 0; n < 200 && !isOver; n++) await letServerWork(socketPath, 1);
         connection.destroy();

@@ -7,7 +7,6 @@ import { SealedHistory } from "../../src/log/segment/sealed_history.ts";
 import { CommitFile } from "../../src/log/wal/commit_file.ts";
 import { LogState } from "../../src/service/log_state.ts";
 import { idAt } from "../support/event_ids.ts";
-import { Gate } from "../support/gate.ts";
 import { MixedHistory } from "../support/mixed_history.ts";
 import { observe } from "../support/observation.ts";
 import { statusOf } from "../support/outcome.ts";
@@ -54,8 +53,8 @@ test("a log sealed while it is served returns the same responses as an unsealed 
 
 test("a batch is recognized at every step of its move to a segment", async () => {
   const { service, steps, storage } = await openSealed();
-  const held = new Gate();
-  steps.beforeMake = () => held.opened;
+  const held = Promise.withResolvers<void>();
+  steps.beforeMake = () => held.promise;
   for (const id of ["a", "b"]) await submit(service, submittedBatch("shop", id));
   const ask = async () => {
     const answers = await Promise.all([
@@ -75,7 +74,7 @@ test("a batch is recognized at every step of its move to a segment", async () =>
     isAsking = false;
     return null;
   };
-  held.open();
+  held.resolve();
   await untilQuiet(storage);
   assert.ok(seen.length > 25, `${seen.length} moments`);
   for (const [moment, statuses] of seen.entries()) {
@@ -97,11 +96,11 @@ test("LogState finds a batch whose generation is sealed during the lookup", asyn
   } satisfies BatchEntry;
   const sealed = new SealedHistory(new SimulatedDisk());
   let known: BatchEntry | null = null;
-  const looking = new Gate();
+  const looking = Promise.withResolvers<void>();
   sealed.findBatch = async () => {
     // Looks up the history at the time of the request.
     const found = known;
-    await looking.opened;
+    await looking.promise;
     return found;
   };
   const file = await new SimulatedDisk().open("tail.ndjson", "create");
@@ -113,7 +112,7 @@ test("LogState finds a batch whose generation is sealed during the lookup", asyn
   known = entry;
   log.unsealed = [tail];
   const after = state.findBatch("shop", "a");
-  looking.open();
+  looking.resolve();
   assert.deepEqual([await before, await after], [entry, entry]);
 });
 

@@ -8,7 +8,6 @@ import type { Maker, SealingOptions } from "../../src/log/sealing/sealer.ts";
 import { type MakerSettings, makeSegment } from "../../src/log/sealing/segment_maker.ts";
 import { SharedBacklog } from "../../src/log/sealing/throttle.ts";
 import type { Storage } from "../../src/log/storage/storage.ts";
-import { Gate } from "./gate.ts";
 import type { SimulatedDisk } from "./simulated_disk.ts";
 
 /** Number of event loop turns without an operation after which the disk is considered idle. */
@@ -44,8 +43,8 @@ export class SealingSteps {
   readonly #options: SealingStepsOptions;
   /** Segments written so far. */
   #made = 0;
-  #paused = new Gate();
-  #resumed = new Gate();
+  #paused = Promise.withResolvers<void>();
+  #resumed = Promise.withResolvers<void>();
 
   constructor(options: SealingStepsOptions = {}) {
     this.#options = options;
@@ -60,15 +59,15 @@ export class SealingSteps {
 
   /** Resolves at the next pause. */
   nextPause(): Promise<void> {
-    this.#paused = new Gate();
-    return this.#paused.opened;
+    this.#paused = Promise.withResolvers<void>();
+    return this.#paused.promise;
   }
 
   /** Ends the current pause. */
   resume(): void {
     const resumed = this.#resumed;
-    this.#resumed = new Gate();
-    resumed.open();
+    this.#resumed = Promise.withResolvers<void>();
+    resumed.resolve();
   }
 
   /** The sealing option for `openTestLog()` and similar functions. */
@@ -80,11 +79,11 @@ export class SealingSteps {
       backlogWaitMs: this.#options.backlogWaitMs,
       pause: async (ms, signal) => {
         this.pausesMs.push(ms);
-        this.#paused.open();
+        this.#paused.resolve();
         const aborted = new Promise<void>((resolve) =>
           signal.addEventListener("abort", () => resolve(), { once: true })
         );
-        await Promise.race([this.#resumed.opened, aborted]);
+        await Promise.race([this.#resumed.promise, aborted]);
       },
     });
   }

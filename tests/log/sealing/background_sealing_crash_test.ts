@@ -12,7 +12,6 @@ import {
 } from "../../../src/log/storage/file_names.ts";
 import { StorageFullError } from "../../../src/log/storage/errors.ts";
 import { treeHash } from "../../faults/support/crash_points.ts";
-import { Gate } from "../../support/gate.ts";
 import { preparedBatch } from "../../support/prepared.ts";
 import { rotateOnly, sealAll } from "../../support/sealing.ts";
 import { SealingSteps, type SealingStepsOptions, untilQuiet } from "../../support/sealing_steps.ts";
@@ -70,13 +69,13 @@ async function run(
 ) {
   const storage = new SimulatedDisk(tree);
   const steps = new SealingSteps(options);
-  const begun = new Gate();
-  steps.beforeMake = () => begun.opened;
+  const begun = Promise.withResolvers<void>();
+  steps.beforeMake = () => begun.promise;
   const { log, reports } = await openTestLog(storage, steps.on());
   const start = storage.operations.length;
   let place = 0;
   storage.hook = (operation) => faultAt(place++, operation);
-  begun.open();
+  begun.resolve();
   const acknowledged = [...BEFORE];
   const refusals: unknown[] = [];
   const append = async (batchId: string) => {

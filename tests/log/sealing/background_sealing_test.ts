@@ -17,7 +17,6 @@ import { StorageFullError } from "../../../src/log/storage/errors.ts";
 import type { Log } from "../../../src/log/log.ts";
 import { PENDING_FILES_MAX } from "../../../src/log/sealing/sealer.ts";
 import { pendingPaths } from "../../support/forged_log.ts";
-import { Gate } from "../../support/gate.ts";
 import { preparedBatch } from "../../support/prepared.ts";
 import { rotateOnly } from "../../support/sealing.ts";
 import { SealingSteps, type SealingStepsOptions } from "../../support/sealing_steps.ts";
@@ -49,8 +48,8 @@ function filesOf(storage: SimulatedDisk): Record<string, number> {
 
 test("append() rotates tails while others wait to be sealed, which isBehind tells", async () => {
   const { log, storage, steps, reports } = await opened();
-  const made = new Gate();
-  steps.beforeMake = () => made.opened;
+  const made = Promise.withResolvers<void>();
+  steps.beforeMake = () => made.promise;
   const batchIds = Array.from({ length: PENDING_FILES_MAX + 3 }, (_, n) => `${n}`);
   for (const [number, batchId] of batchIds.entries()) {
     await append(log, batchId);
@@ -60,7 +59,7 @@ test("append() rotates tails while others wait to be sealed, which isBehind tell
   const pending = PENDING_FILES_MAX + 2;
   assert.deepEqual(filesOf(storage), { pending, segments: 0 });
   const idle = steps.nextIdle(storage);
-  made.open();
+  made.resolve();
   await idle;
   assert.deepEqual(filesOf(storage), { pending: 0, segments: pending });
   assert.ok(!log.sealer.isBehind);
@@ -80,12 +79,12 @@ test("append() rotates tails while others wait to be sealed, which isBehind tell
 async function sealedTogether(files: number, options: SealingStepsOptions) {
   const opening = await opened(undefined, options);
   const { log, steps } = opening;
-  const begun = new Gate();
+  const begun = Promise.withResolvers<void>();
   let active = 0;
   const found = { ...opening, begun, activeMax: 0 };
   steps.beforeMake = async () => {
     active += 1;
-    await begun.opened;
+    await begun.promise;
     await setImmediate();
     found.activeMax = Math.max(found.activeMax, active);
     active -= 1;
@@ -104,7 +103,7 @@ for (const [when, options, activeMax] of AT_ONCE) {
     const run = await sealedTogether(6, options);
     const { log, storage, steps, begun, reports } = run;
     const idle = steps.nextIdle(storage);
-    begun.open();
+    begun.resolve();
     await idle;
     assert.equal(run.activeMax, activeMax);
     assert.deepEqual(filesOf(storage), { pending: 0, segments: 6 });
@@ -127,7 +126,7 @@ for (const [name, failing, segments] of [["first", 0, 1], ["second", 1, 2]] as c
       return isSecond && isFailing ? { errno: "ENOSPC" } : null;
     };
     const paused = steps.nextPause();
-    begun.open();
+    begun.resolve();
     await paused;
     assert.equal(reports.length, 1);
     // The first of the three files was sealed alone, since there was no other one yet.
@@ -213,13 +212,13 @@ async function damagePending(storage: SimulatedDisk): Promise<void> {
 for (const [name, fail, told, isLasting] of CAUSES) {
   test(`a seal that ${name} leaves no partial segment, and the log keeps working`, async () => {
     const { log, storage, steps, reports } = await opened();
-    const made = new Gate();
-    steps.beforeMake = () => made.opened;
+    const made = Promise.withResolvers<void>();
+    steps.beforeMake = () => made.promise;
     await append(log, "a");
     const paused = steps.nextPause();
     await append(log, "b");
     await fail(storage);
-    made.open();
+    made.resolve();
     await paused;
     assert.match(reports.join("\n"), /^pending.*not sealed, retrying in 1 /);
     assert.match(reports.join("\n"), told);
