@@ -83,14 +83,6 @@ function column(id: number, type: number, value: ThriftValue): Attack {
   return late(({ chunks }) => setField(chunks[0]!.metadata, id, type, value));
 }
 
-function group(id: number, type: number, value: ThriftValue): Attack {
-  return late(({ rowGroups }) => setField(rowGroups[0]!, id, type, value));
-}
-
-function file(id: number, type: number, value: ThriftValue): Attack {
-  return late(({ footer }) => setField(footer, id, type, value));
-}
-
 function metadata(name: string, value: unknown): Attack {
   return late((_segment, metadata) => void (metadata[name] = value));
 }
@@ -100,37 +92,8 @@ function columnsOf({ rowGroups }: CraftedSegment): ThriftField[][] {
   return structsIn(rowGroups[0]!, GROUP.columns);
 }
 
-/** Lists the first row group `count` more times, with its CRC-32s. */
-function repeatRowGroup(count: number): Attack {
-  return late(({ rowGroups }, metadata) => {
-    for (const list of [rowGroups, metadata.chunk_crcs as unknown[]]) {
-      list.splice(1, 0, ...Array(count).fill(list[0]));
-    }
-  });
-}
-
-function nulls(type: number, value: bigint): Attack {
-  return (segment) => {
-    const { header } = dataPage(segment, "occurred_at");
-    setField(structAt(header, PAGE.data), DATA.nulls, type, value);
-  };
-}
-
 function pageSize(type: number, value: ThriftValue): Attack {
   return (segment) => setField(dataPage(segment, "payload").header, PAGE.rawBytes, type, value);
-}
-
-function dictionarySize(size: bigint): Attack {
-  return (segment) => {
-    const { header } = withDictionary(segment).pages[0]!;
-    setField(structAt(header, PAGE.dictionary), DICTIONARY.values, I32, size);
-  };
-}
-
-/** Adds a second size to the header of a page. */
-function secondSize(type: number, value: ThriftValue): Attack {
-  const field = { id: PAGE.rawBytes, type, value };
-  return (segment) => void dataPage(segment, "payload").header.push(field);
 }
 
 /** Replaces the page of a column. @param rawBytes what the header says. */
@@ -168,26 +131,6 @@ function before(...pieces: Buffer[]): Attack {
   return footer((footer) => Buffer.concat([...pieces, footer]));
 }
 
-/** Puts a field with an empty list before those of the footer. @param size what the list claims. */
-function emptyList(type: number, size: bigint): Attack {
-  const value: ThriftValue = { type, items: [], size };
-  return before(encodeTree([{ id: 1, type: LIST, value }]).subarray(0, -1));
-}
-
-/** Puts a list of items of one byte each before the fields of the footer. */
-function threeMillion(type: number): Attack {
-  return before(Buffer.of(0x19, 0xf0 | type), varint(3_000_000n), Buffer.alloc(3_000_000));
-}
-
-/** Replaces the metadata with JSON that is nested deeply. */
-function nestMetadata(segment: CraftedSegment): void {
-  segment.changeFooter = () => {
-    const [entry] = structsIn(segment.footer, FILE.keyValues);
-    setField(entry!, 2, BINARY, Buffer.alloc(3_900_000, "["));
-    return encodeTree(segment.footer);
-  };
-}
-
 /** Makes every row refer to one large value in a dictionary. */
 function repeatPayload(segment: CraftedSegment): void {
   const chunk = chunkOf(segment, "payload");
@@ -213,30 +156,37 @@ function repeatPayload(segment: CraftedSegment): void {
 
 /** Every attack, by what it claims. */
 export const ATTACKS: Record<string, Attack> = {
-  "a list of 2^31 elements": emptyList(I32, HUGE),
-  "a list of 2^63 elements": emptyList(STRUCT, 2n ** 63n),
+  "a list of 2^31 elements": before(
+    encodeTree([{ id: 1, type: LIST, value: { type: I32, items: [], size: HUGE } }])
+      .subarray(0, -1),
+  ),
   "lists of 14 in lists of 14": before(Buffer.of(0x19), Buffer.alloc(1000, 14 << 4 | LIST)),
-  "lists of 1 in lists of 1": before(Buffer.of(0x19), Buffer.alloc(10_000, 1 << 4 | LIST)),
-  "3 million structures that are there": threeMillion(STRUCT),
-  "3 million empty strings": threeMillion(BINARY),
+  "3 million empty strings": before(
+    Buffer.of(0x19, 0xf0 | BINARY),
+    ...[varint(3_000_000n), Buffer.alloc(3_000_000)],
+  ),
   "2 million fields": before(Buffer.alloc(4_000_000, Buffer.of(0x15, 0))),
   "structures in structures": footer(() => Buffer.alloc(1_000_000, 0x1c)),
   "a footer of 5 MiB": footer((footer) => Buffer.concat([footer, Buffer.alloc(5 * MIB)])),
   "a string of 2^31 bytes": before(Buffer.of(0x18), varint(HUGE)),
   "an endless integer": footer(() => Buffer.alloc(100_000, 0xff)),
   "a field with an id of 2^32 + 2": before(Buffer.of(I32), varint(2n ** 33n + 4n), Buffer.of(0)),
-  "metadata of 3.9 million brackets": nestMetadata,
-  "row groups that are bytes": file(FILE.rowGroups, BINARY, Buffer.alloc(0)),
-  "a schema that is bytes": file(FILE.schema, BINARY, Buffer.alloc(0)),
-  "columns that are bytes": group(GROUP.columns, BINARY, Buffer.alloc(12)),
+  "metadata of 3.9 million brackets": (segment) => {
+    segment.changeFooter = () => {
+      const [entry] = structsIn(segment.footer, FILE.keyValues);
+      setField(entry!, 2, BINARY, Buffer.alloc(3_900_000, "["));
+      return encodeTree(segment.footer);
+    };
+  },
   "a chunk whose metadata is zero": late((segment) =>
     setField(columnsOf(segment)[0]!, CHUNK.metadata, I32, 0n)
   ),
   "a schema of 64-bit integers": (segment) =>
     setField(structsIn(segment.footer, FILE.schema)[0]!, 5, I64, 12n),
-  "one and a half rows in a group": group(GROUP.rows, DOUBLE, doubled(1.5)),
+  "one and a half rows in a group": late(({ rowGroups }) =>
+    setField(rowGroups[0]!, GROUP.rows, DOUBLE, doubled(1.5))
+  ),
   "a data page between two bytes": column(COLUMN.dataStart, DOUBLE, doubled(4.5)),
-  "a size that is not whole": column(COLUMN.bytes, DOUBLE, doubled(100.5)),
   "a path that is bytes": column(COLUMN.path, BINARY, Buffer.from("x")),
   "the first column twice": late((segment) => {
     const columns = columnsOf(segment);
@@ -246,15 +196,14 @@ export const ATTACKS: Record<string, Attack> = {
     const columns = columnsOf(segment);
     columns.push(...Array(1000).fill(columns[0]));
   }),
-  "the first row group twice": repeatRowGroup(1),
-  "1,000 row groups at one place": repeatRowGroup(1000),
+  "1,000 row groups at one place": late(({ rowGroups }, metadata) => {
+    for (const list of [rowGroups, metadata.chunk_crcs as unknown[]]) {
+      list.splice(1, 0, ...Array(1000).fill(list[0]));
+    }
+  }),
   "chunks that overlap": late(({ chunks: [first, second] }) => {
     const at = fieldOf(first!.metadata, COLUMN.dataStart).value;
     setField(second!.metadata, COLUMN.dataStart, I64, at);
-  }),
-  "a chunk without metadata": late((segment) => {
-    const [first] = columnsOf(segment);
-    first!.splice(first!.findIndex(({ id }) => id === CHUNK.metadata), 1);
   }),
   "a chunk in another file": (segment) =>
     setField(columnsOf(segment)[0]!, 1, BINARY, Buffer.from("/x")),
@@ -262,44 +211,40 @@ export const ATTACKS: Record<string, Attack> = {
   "2^52 events": metadata("events", 2 ** 52),
   "2^52 batches": metadata("batches", 2 ** 52),
   "CRCs of no row group": metadata("chunk_crcs", []),
-  "CRCs of no column": metadata("chunk_crcs", ["", ""]),
   "CRCs of too many columns": metadata("chunk_crcs", Array(2).fill("0".repeat(8 * 10_000))),
-  "CRCs of 30,000 row groups": metadata("chunk_crcs", Array(30_000).fill("0".repeat(96))),
   "a page of 4e9 bytes, as a double": pageSize(DOUBLE, doubled(4e9)),
-  "a second size of 4e9, as a double": secondSize(DOUBLE, doubled(4e9)),
-  "a second size of 2 GiB": secondSize(I32, HUGE),
+  "a second size of 4e9, as a double": (segment) =>
+    void dataPage(segment, "payload").header.push(
+      { id: PAGE.rawBytes, type: DOUBLE, value: doubled(4e9) },
+    ),
   "a size as one byte": pageSize(BYTE, -1n),
-  "-2^31 nulls where nulls may be": nulls(I32, -HUGE),
-  "200 nulls as a signed byte": nulls(BYTE, 200n),
-  "2,048 values in a small dictionary": dictionarySize(2048n),
+  "-2^31 nulls where nulls may be": (segment) => {
+    const { header } = dataPage(segment, "occurred_at");
+    setField(structAt(header, PAGE.data), DATA.nulls, I32, -HUGE);
+  },
+  "2,048 values in a small dictionary": (segment) => {
+    const { header } = withDictionary(segment).pages[0]!;
+    setField(structAt(header, PAGE.dictionary), DICTIONARY.values, I32, 2048n);
+  },
   "a billion indices in a run": indices(Buffer.concat([Buffer.of(8), BILLION_RUN])),
-  "a billion indices of no bits": indices(Buffer.concat([Buffer.of(0), BILLION_RUN])),
   "a billion packed indices of no bits": indices(
     Buffer.concat([Buffer.of(0), varint(2n ** 30n | 1n)]),
   ),
   "indices of 255 bits": indices(Buffer.concat([Buffer.of(255), BILLION_RUN])),
-  "indices of 32 bits": indices(Buffer.concat([Buffer.of(32, 3), Buffer.alloc(40, 0xff)])),
   "empty runs": indices(Buffer.concat([Buffer.of(8), Buffer.alloc(100_000)])),
   "no indices": indices(Buffer.of(8)),
-  "an endless run": indices(Buffer.concat([Buffer.of(8), Buffer.alloc(100, 0xff)])),
   "indices out of the dictionary": indices(Buffer.concat([Buffer.of(32), runOf(0x7fff_ffff)])),
   "negative indices": indices(Buffer.concat([Buffer.of(32), runOf(0xffff_ffff)])),
   "a billion levels": levels(BILLION_RUN),
-  "no levels": levels(Buffer.alloc(0)),
   "levels of two": levels(Buffer.concat([varint(80n), Buffer.of(2)])),
-  "empty runs of levels": levels(Buffer.alloc(100_000)),
   "Snappy that goes back": body(snappyBack(), 40),
   "Snappy that never ends": body(snappyLoop(), 40),
   "Snappy without a length": body(Buffer.alloc(50, 0xff), 40),
   "Snappy that says 2 GiB": body(snappyLiterals(Buffer.alloc(40), 2 ** 31 - 1), 40),
-  "Snappy that says nothing": body(snappyLiterals(Buffer.alloc(40), 0), 40),
   "Snappy of more than it says": body(snappyCopies(100_000), 40),
   "Snappy of fewer than it says": body(snappyCopies(10), 400),
   "Snappy with a copy from before": body(Buffer.of(40, 0, 65, 0x9e, 0xff, 0xff), 40),
-  "Snappy with a copy of 2^31": body(Buffer.of(40, 0, 65, 0x9f, 0xff, 0xff, 0xff, 0xff), 40),
-  "an empty page": body(Buffer.alloc(0), 0),
   "2^32 - 1 bytes in a payload": body(snappyLiterals(Buffer.alloc(4000, 0xff)), 4000),
-  "Snappy that grows 21 times": body(snappyCopies(2 * MIB), 42 * MIB),
   "a payload of 10 MiB in every row": repeatPayload,
 };
 
@@ -318,11 +263,8 @@ function runOf(value: number): Buffer {
 
 /** A literal whose length is negative for `hyparquet`. */
 function snappyBack(): Buffer {
-  return Buffer.concat([
-    varint(40n),
-    Buffer.of(0, 65, 0xfc, 0xf0, 0xff, 0xff, 0xff),
-    Buffer.alloc(50),
-  ]);
+  const literals = Buffer.of(0, 65, 0xfc, 0xf0, 0xff, 0xff, 0xff);
+  return Buffer.concat([varint(40n), literals, Buffer.alloc(50)]);
 }
 
 /** A literal of -5 bytes, from which `hyparquet` would return to its own tag. */
