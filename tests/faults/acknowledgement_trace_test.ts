@@ -5,11 +5,9 @@
  */
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { test } from "node:test";
 import { withServing } from "../support/deployment.ts";
 import { request } from "../support/http_client.ts";
-import { skipLoudly } from "./support/skip.ts";
-import { attachStrace, straceAbsence } from "./support/strace.ts";
+import { attachStrace, testTraced } from "./support/strace.ts";
 import { parseSystemCalls, type SystemCall } from "./support/system_calls.ts";
 
 const WRITERS = 8;
@@ -67,9 +65,7 @@ async function load(socketPath: string): Promise<number> {
   return statuses.length;
 }
 
-test("serve acknowledges a mutation only after the fdatasync of its commit", async (context) => {
-  const absence = straceAbsence();
-  if (absence !== null) return skipLoudly(context, absence);
+testTraced("serve acknowledges a mutation only after the fdatasync of its commit", async () => {
   await withServing(async (deployment) => {
     const { folder, logDir, serving, socketPath } = deployment;
     const tracer = await attachStrace(serving.child.pid!, folder, ["-e", CALLS]);

@@ -11,8 +11,7 @@ import { randomInteger, seededRandom, testSeed } from "../../tools/support/rando
 import { Deployment, withDeployment, withServing } from "../support/deployment.ts";
 import { treeOf } from "../support/file_tree.ts";
 import { cliCommand, spawnCommand } from "../../tools/support/program.ts";
-import { skipLoudly } from "./support/skip.ts";
-import { straceAbsence } from "./support/strace.ts";
+import { testTraced } from "./support/strace.ts";
 
 const seed = testSeed();
 const random = seededRandom(seed);
@@ -52,10 +51,7 @@ function backupUnder(deployment: Deployment, to: string, ...injections: string[]
   return spawnCommand(cliCommand(args), { wrapper }).exited;
 }
 
-const absence = straceAbsence();
-
-test(`a backup killed at a call leaves former copies whole (SEED=${seed})`, async (context) => {
-  if (absence !== null) return skipLoudly(context, absence);
+testTraced(`a backup killed at a call leaves former copies whole (SEED=${seed})`, async () => {
   await withCopy(async (deployment, to) => {
     for (let kill = 0; kill < KILLS; kill++) {
       const [former] = copiesIn(to).slice(-1);
@@ -73,34 +69,36 @@ test(`a backup killed at a call leaves former copies whole (SEED=${seed})`, asyn
   });
 });
 
-test("a backup on a full disk removes what it has copied, and says so", async (context) => {
-  if (absence !== null) return skipLoudly(context, absence);
-  await withCopy(async (deployment, to) => {
-    const [former] = copiesIn(to);
-    const before = await treeOf(join(to, former!));
-    for (const fault of ["pwrite64:error=ENOSPC:when=1+", "mkdir,mkdirat:error=ENOSPC"]) {
-      const { code, stderr } = await backupUnder(deployment, to, fault);
-      assert.equal(code, 1, stderr);
-      assert.match(stderr, /backups: no room for another copy; free some disk space\n$/);
-      assert.deepEqual(readdirSync(to).filter((name) => name !== ".partial"), [
-        ".lock",
-        former,
-        "latest",
-      ]);
-      assert.deepEqual(await treeOf(join(to, former!)), before);
-    }
-  });
-});
+testTraced(
+  "a backup on a full disk removes what it has copied, and says so",
+  () =>
+    withCopy(async (deployment, to) => {
+      const [former] = copiesIn(to);
+      const before = await treeOf(join(to, former!));
+      for (const fault of ["pwrite64:error=ENOSPC:when=1+", "mkdir,mkdirat:error=ENOSPC"]) {
+        const { code, stderr } = await backupUnder(deployment, to, fault);
+        assert.equal(code, 1, stderr);
+        assert.match(stderr, /backups: no room for another copy; free some disk space\n$/);
+        assert.deepEqual(readdirSync(to).filter((name) => name !== ".partial"), [
+          ".lock",
+          former,
+          "latest",
+        ]);
+        assert.deepEqual(await treeOf(join(to, former!)), before);
+      }
+    }),
+);
 
-test("a backup that a signal interrupts exits 1 and leaves no partial copy", async (context) => {
-  if (absence !== null) return skipLoudly(context, absence);
-  await withCopy(async (deployment, to) => {
-    const { code, stderr } = await backupUnder(deployment, to, "linkat,link:signal=INT:when=1");
-    assert.deepEqual([code, stderr], [1, "interrupted; no copy was made or changed\n"]);
-    assert.equal(copiesIn(to).length, 1);
-    assert.ok(!readdirSync(to).includes(".partial"));
-  });
-});
+testTraced(
+  "a backup that a signal interrupts exits 1 and leaves no partial copy",
+  () =>
+    withCopy(async (deployment, to) => {
+      const { code, stderr } = await backupUnder(deployment, to, "linkat,link:signal=INT:when=1");
+      assert.deepEqual([code, stderr], [1, "interrupted; no copy was made or changed\n"]);
+      assert.equal(copiesIn(to).length, 1);
+      assert.ok(!readdirSync(to).includes(".partial"));
+    }),
+);
 
 test("each backup beside a writer that rotates and seals has what was acknowledged before it", () =>
   withDeployment(async (deployment) => {

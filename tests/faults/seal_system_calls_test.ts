@@ -5,7 +5,6 @@
  */
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { test } from "node:test";
 import { runCli, withFolder } from "../../tools/support/program.ts";
 import {
   assertWhole,
@@ -14,8 +13,7 @@ import {
   runOn,
   type WholeDeployment,
 } from "./support/hostile_deployment.ts";
-import { skipLoudly } from "./support/skip.ts";
-import { straceAbsence } from "./support/strace.ts";
+import { testTraced } from "./support/strace.ts";
 
 const WRITES = "write,writev,pwrite64,pwritev,pwritev2";
 const SYNCS = "fsync,fdatasync";
@@ -58,14 +56,11 @@ async function assertCompletes(dir: string): Promise<void> {
   const { orphans, remnants } = await assertWhole(dir);
   assert.deepEqual([orphans, remnants], [[], []]);
 }
-
-const absence = straceAbsence();
 for (const [title, calls, path, errno] of CASES) {
   const pathIn = ({ pending }: WholeDeployment) =>
     path === null ? pending : join("data", "log", path);
 
-  test(`seal exits 1 on failure of ${title}, and the next seal completes`, async (context) => {
-    if (absence !== null) return skipLoudly(context, absence);
+  testTraced(`seal exits 1 on failure of ${title}, and the next seal completes`, async () => {
     await withFolder(async (folder) => {
       const whole = await makeWhole(join(folder, "whole"));
       const { code, stderr } = await sealUnder(whole.dir, calls, pathIn(whole), `error=${errno}`);
@@ -77,8 +72,7 @@ for (const [title, calls, path, errno] of CASES) {
     });
   });
 
-  test(`seal killed at ${title} loses nothing, and the next seal completes`, async (context) => {
-    if (absence !== null) return skipLoudly(context, absence);
+  testTraced(`seal killed at ${title} loses nothing, and the next seal completes`, async () => {
     await withFolder(async (folder) => {
       const whole = await makeWhole(join(folder, "whole"));
       const killed = () => sealUnder(whole.dir, calls, pathIn(whole), "signal=KILL");

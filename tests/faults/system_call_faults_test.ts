@@ -5,13 +5,11 @@
  */
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { test } from "node:test";
 import { FollowReader } from "../contract/support/follow_reader.ts";
 import { allEvents, assertError, batchWith, ingest } from "../contract/support/api.ts";
 import { type Deployment, withServing } from "../support/deployment.ts";
 import type { HttpReply } from "../support/http_client.ts";
-import { skipLoudly } from "./support/skip.ts";
-import { attachStrace, straceAbsence } from "./support/strace.ts";
+import { attachStrace, testTraced } from "./support/strace.ts";
 
 const WRITES = "write,writev,pwrite64,pwritev,pwritev2";
 
@@ -82,13 +80,10 @@ function withStruckService(
   });
 }
 
-const absence = straceAbsence();
-
 const NO_ROOM_TITLE =
   "serve returns storage_full when a write has no space; it and its followers continue";
-test(NO_ROOM_TITLE, async (context) => {
-  if (absence !== null) return skipLoudly(context, absence);
-  await withStruckService(async (deployment, follower) => {
+testTraced(NO_ROOM_TITLE, () =>
+  withStruckService(async (deployment, follower) => {
     for (const [number, faults] of NO_ROOM.entries()) {
       assertError(await appendUnder(deployment, faults, "struck"), "storage_full");
       await deployment.assertShows();
@@ -100,14 +95,12 @@ test(NO_ROOM_TITLE, async (context) => {
     await deployment.assertShows();
     await deployment.append("struck");
     await deployment.stop();
-  });
-});
+  }));
 
 for (const [title, faults] of UNCERTAIN) {
   const stopTitle = `serve stops its writer on ${title}; a restart returns everything acknowledged`;
-  test(stopTitle, async (context) => {
-    if (absence !== null) return skipLoudly(context, absence);
-    await withStruckService(async (deployment, follower) => {
+  testTraced(stopTitle, () =>
+    withStruckService(async (deployment, follower) => {
       const { socketPath, receipts } = deployment;
       assertError(await appendUnder(deployment, faults, "struck"), "writer_poisoned");
       assertError(await ingest(socketPath, batchWith({ batch_id: "after" })), "writer_poisoned");
@@ -123,8 +116,7 @@ for (const [title, faults] of UNCERTAIN) {
       const retried = await ingest(socketPath, batchWith({ batch_id: "struck" }));
       assert.equal(retried.json().status, isThere ? "duplicate" : "committed");
       await deployment.stop();
-    });
-  });
+    }));
 }
 
 /** Calls on the tail. A signal interrupts the first one in each thread. */
@@ -136,8 +128,7 @@ const INTERRUPTED: [title: string, calls: string][] = [
 
 for (const [title, calls] of INTERRUPTED) {
   // Regression: under Deno, an interrupted write stopped the writer and a read failed with 500.
-  test(`serve retries a ${title} interrupted by a signal`, async (context) => {
-    if (absence !== null) return skipLoudly(context, absence);
+  testTraced(`serve retries a ${title} interrupted by a signal`, async () => {
     await withStruckService(async (deployment) => {
       // Restarts, because only data from an earlier process is read from the disk.
       await deployment.stop();

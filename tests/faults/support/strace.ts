@@ -6,12 +6,14 @@ import { spawn, spawnSync } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import process from "node:process";
+import { test } from "node:test";
+import { skipLoudly } from "./skip.ts";
 
 /** Maximum string size that strace prints. The largest commit header in the tests fits. */
 const STRING_BYTES_MAX = 65_536;
 
 /** The reason why no process can be traced on this machine, or null. */
-export function straceAbsence(): string | null {
+function straceAbsence(): string | null {
   const target = spawn("sleep", ["60"], { stdio: "ignore" });
   try {
     const args = ["-f", "-e", "trace=none", "-p", String(target.pid)];
@@ -24,6 +26,16 @@ export function straceAbsence(): string | null {
   } finally {
     process.kill(target.pid!, "SIGKILL");
   }
+}
+
+const absence = straceAbsence();
+
+/** A test that is skipped where no process can be traced. */
+export function testTraced(title: string, run: () => Promise<void>): void {
+  test(title, async (context) => {
+    if (absence !== null) return skipLoudly(context, absence);
+    await run();
+  });
 }
 
 export interface Tracer {
