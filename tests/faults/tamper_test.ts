@@ -181,11 +181,6 @@ test(`${FLIPS} flips with an updated manifest are detected or harmless (seed ${S
     return { tree, what: `segment ${number}, bit ${bit}` };
   }));
 
-async function assertOutcome(tree: Tree, expected: readonly Outcome[], what: string) {
-  const outcome = await outcomeOf(tree, what);
-  assert.ok(expected.includes(outcome), `${what}: ${outcome}`);
-}
-
 /** All ways to remove, duplicate or swap items. */
 function rearrangements<Item>(items: readonly Item[]): { what: string; items: Item[] }[] {
   const found: { what: string; items: Item[] }[] = [];
@@ -200,54 +195,61 @@ function rearrangements<Item>(items: readonly Item[]): { what: string; items: It
   return found;
 }
 
+/** Asserts the outcome of each rearrangement of items. @param treeOf puts them into the log. */
+async function assertDetected<Item>(
+  name: string,
+  items: readonly Item[],
+  treeOf: (items: Item[]) => Tree | Promise<Tree>,
+  expected: (items: Item[]) => readonly Outcome[],
+): Promise<void> {
+  for (const { what, items: changed } of rearrangements(items)) {
+    const outcome = await outcomeOf(await treeOf(changed), `${name}: ${what}`);
+    assert.ok(expected(changed).includes(outcome), `${name}: ${what}: ${outcome}`);
+  }
+}
+
 test("deleted, duplicated or reordered commits are detected", async () => {
   const linesOf = (commits: readonly CommitParts[]) => commits.flatMap(({ lines }) => lines).join();
   for (const path of [...PENDING, TAIL_FILE]) {
     const commits = splitCommits(FULL.get(path)!);
-    for (const { what, items } of rearrangements(commits)) {
-      const tree = withFile(FULL, path, joinCommits(items));
-      // The clean-shutdown marker may be repeated or missing, but not moved.
-      const expected: Outcome[] = linesOf(items) === linesOf(commits)
-        ? ["chain_head_mismatch", "harmless"]
-        : ["chain_head_mismatch", "order_invalid", "pending_invalid"];
-      await assertOutcome(tree, expected, `${path}: ${what}`);
-    }
+    const treeOf = (items: CommitParts[]) => withFile(FULL, path, joinCommits(items));
+    // The clean-shutdown marker may be repeated or missing, but not moved.
+    await assertDetected(
+      path,
+      commits,
+      treeOf,
+      (items) =>
+        linesOf(items) === linesOf(commits)
+          ? ["chain_head_mismatch", "harmless"]
+          : ["chain_head_mismatch", "order_invalid", "pending_invalid"],
+    );
   }
 });
 
+const CODES = ["order_invalid", "batch_commitment_mismatch", "chain_head_mismatch"] as const;
+
 test("deleted, duplicated or reordered rows with repaired framing are detected", async () => {
-  const codes: readonly Outcome[] = [
-    "order_invalid",
-    "batch_commitment_mismatch",
-    "chain_head_mismatch",
-  ];
   for (const path of [...PENDING, TAIL_FILE]) {
-    const invalid = path === TAIL_FILE ? "tail_invalid" : "pending_invalid";
+    const codes = [...CODES, path === TAIL_FILE ? "tail_invalid" : "pending_invalid"] as const;
     const [{ lines }] = splitCommits(FULL.get(path)!) as [CommitParts];
-    for (const { what, items } of rearrangements(lines)) {
-      for (const isCounted of [false, true]) {
-        const tree = withCommits(FULL, path, ([first]) => {
+    for (const isCounted of [false, true]) {
+      const treeOf = (items: string[]) =>
+        withCommits(FULL, path, ([first]) => {
           first!.lines = items;
           if (isCounted) first!.commit.batches[0]!.events += items.length - lines.length;
         });
-        const name = `${path}: ${what}, ${isCounted ? "counted" : "not counted"}`;
-        await assertOutcome(tree, [...codes, invalid], name);
-      }
+      const name = `${path}, ${isCounted ? "counted" : "not counted"}`;
+      await assertDetected(name, lines, treeOf, () => codes);
     }
   }
 });
 
 test("deleted, duplicated or reordered segment rows with a rebuilt manifest are detected", async () => {
-  const codes: readonly Outcome[] = [
-    ...["order_invalid", "batch_commitment_mismatch", "chain_head_mismatch"] as const,
-    ...["segment_invalid", "manifest_invalid"] as const,
-  ];
-  for (let number = 0; number < SEGMENTS.length; number++) {
-    const { events } = SEGMENTS[number]!;
-    const places = Array.from({ length: events }, (_, place) => place);
-    for (const { what, items } of rearrangements(places)) {
-      const tree = await withRows(FULL, number, (rows) => items.map((place) => rows[place]!));
-      await assertOutcome(tree, codes, `segment ${number}: ${what}`);
-    }
+  for (const [number, { events }] of SEGMENTS.entries()) {
+    const places = [...Array(events).keys()];
+    const treeOf = (items: number[]) =>
+      withRows(FULL, number, (rows) => items.map((place) => rows[place]!));
+    const codes = [...CODES, "segment_invalid", "manifest_invalid"] as const;
+    await assertDetected(`segment ${number}`, places, treeOf, () => codes);
   }
 });
