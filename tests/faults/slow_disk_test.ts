@@ -4,6 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { setTimeout } from "node:timers/promises";
 import {
   allEvents,
   batchWith,
@@ -48,16 +49,9 @@ class HeldSyncs {
   }
 
   /** Waits for a reader, which must not wait for a sync in turn. */
-  async answered<T>(reading: Promise<T>): Promise<T> {
-    let isLate = false;
-    const timer = setTimeout(() => {
-      isLate = true;
-      this.end();
-    }, ANSWER_TIMEOUT_MS);
-    return await reading.finally(() => {
-      clearTimeout(timer);
-      assert.ok(!isLate, "a reader waited for a sync");
-    });
+  answered<T>(reading: Promise<T>): Promise<T> {
+    const late = setTimeout(ANSWER_TIMEOUT_MS, null, { ref: false });
+    return Promise.race([reading, late.then(() => assert.fail("a reader waited for a sync"))]);
   }
 
   /** Completes all syncs, including later ones. */
