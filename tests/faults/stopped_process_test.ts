@@ -4,10 +4,8 @@
  * resumes, nothing is lost and no client has been disconnected. STOP_MS sets the duration.
  */
 import assert from "node:assert/strict";
-import { existsSync, readFileSync } from "node:fs";
 import process from "node:process";
 import { test } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import type { Scene } from "../../tools/soak/disturbances.ts";
 import { batchWith } from "../contract/support/api.ts";
 import { RawConnection } from "../support/raw_client.ts";
@@ -15,7 +13,6 @@ import { until } from "../support/scenes.ts";
 import { soakThrough } from "./support/soaked.ts";
 
 const STOP_MS = Number(process.env.STOP_MS ?? 3000);
-const POLL_MS = 5;
 const GET = "GET /v1/streams HTTP/1.1\r\nHost: x\r\n\r\n";
 const BODY = JSON.stringify(batchWith({ source: "stopped", batch_id: "slow" }));
 const POST = `POST /v1/events HTTP/1.1\r\nHost: x\r\nContent-Length: ${BODY.length}\r\n\r\n`;
@@ -39,15 +36,7 @@ async function stopInTheMiddle(scene: Scene): Promise<void> {
     await connection.write(before);
     connections.push([connection, after]);
   }
-  let isOver = false;
-  const stopping = served.freeze(STOP_MS, failing).finally(() => isOver = true);
-  const path = `/proc/${served.pid}/stat`;
-  const isStopped = () => !existsSync(path) || / T /.test(readFileSync(path, "utf8"));
-  while (!isStopped()) {
-    assert.ok(!isOver, "the service stops");
-    await delay(POLL_MS);
-  }
-  await stopping;
+  await served.freeze(STOP_MS, failing);
   for (const [connection, after] of connections) {
     await connection.write(after);
     const response = await connection.readResponse();
