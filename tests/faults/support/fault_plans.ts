@@ -41,16 +41,11 @@ function writePlans(sizeBytes: number): FaultPlan[] {
     ...failed,
     ...plain("EFBIG"),
     { name: "ENOSPC in this and all later writes", fault: noRoom, stays: true },
-    {
-      name: "ENOSPC, then EIO in the truncate",
+    ...(["truncate", "sync"] as const).map((kind) => ({
+      name: `ENOSPC, then EIO in the ${kind}`,
       fault: noRoom,
-      next: { kind: "truncate", fault: { errno: "EIO" } },
-    },
-    {
-      name: "ENOSPC, then EIO in the sync",
-      fault: noRoom,
-      next: { kind: "sync", fault: { errno: "EIO" } },
-    },
+      next: { kind, fault: { errno: "EIO" } },
+    })),
   ];
 }
 

@@ -90,25 +90,21 @@ export class FaultedRun extends LogRun {
 
   async #mutate(): Promise<void> {
     const number = this.known.mutations.length;
-    const append = (source: string, place: number): Mutation => {
+    const append = (source: string, place: number, more = {}): Mutation => {
       const events = [submittedEvent("s-0", place), submittedEvent("s-1", "x".repeat(700))];
-      return { kind: "append", batch: { source, batch_id: `f-${number + place}`, events } };
+      return {
+        kind: "append",
+        batch: { source, batch_id: `f-${number + place}`, events, ...more },
+      };
     };
     const source = `short-${number}`;
-    const conditioned: Mutation = {
-      kind: "append",
-      batch: {
-        source: `new-${number}`,
-        batch_id: `f-${number + 6}`,
-        events: [submittedEvent("s-0")],
-        stream_precondition: { stream: "s-0", expected_frontier: null },
-      },
-    };
+    const stream_precondition = { stream: "s-0", expected_frontier: null };
+    const events = [submittedEvent("s-0")];
     const turns: Mutation[][] = [
       [append("shop", 1)],
       [append("shop", 2), append("crm", 3)],
       [append(source, 4), { kind: "retire", source }],
-      [conditioned],
+      [append(`new-${number}`, 6, { events, stream_precondition })],
       // This batch is sealed.
       [this.known.mutations[0]!],
       [append("crm", 7)],
