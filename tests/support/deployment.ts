@@ -4,6 +4,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { init } from "../../src/commands/init.ts";
 import type { Receipt } from "../../src/event/types.ts";
+import type { VerifyReport } from "../../src/log/verify/verify.ts";
 import { allEvents, batchWith, ingest } from "../contract/support/api.ts";
 import type { HttpReply } from "./http_client.ts";
 import {
@@ -16,13 +17,6 @@ import {
   startServe,
   withFolder,
 } from "../../tools/support/program.ts";
-
-/** The `verify` report for a log without violations. */
-export interface VerifiedLog {
-  events_checked: number;
-  orphans: string[];
-  remnants: string[];
-}
 
 export class Deployment {
   /** The test's own directory, which contains the deployment. */
@@ -75,7 +69,7 @@ export class Deployment {
   }
 
   /** Asserts that `verify --chain` finds no violation. */
-  async verify(options: CliOptions = {}): Promise<VerifiedLog> {
+  async verify(options: CliOptions = {}): Promise<VerifyReport> {
     const { code, stdout, stderr } = await this.run(["verify", "--chain"], options);
     assert.equal(code, 0, stdout + stderr);
     return JSON.parse(stdout);

@@ -43,13 +43,10 @@ export function parseResponse(
     const next = parseResponse(bytes.subarray(bodyStart), method, isOver);
     return next && { ...next, endBytes: next.endBytes + bodyStart };
   }
-  const body = parseBody(bytes.subarray(bodyStart), method, headers, isOver);
-  if (body === null) return null;
-  const { text, endBytes, isComplete } = body;
-  return {
-    response: { status, headers, body: text, isComplete },
-    endBytes: bodyStart + endBytes,
-  };
+  const parsed = parseBody(bytes.subarray(bodyStart), method, headers, isOver);
+  if (parsed === null) return null;
+  const { endBytes, ...body } = parsed;
+  return { response: { status, headers, ...body }, endBytes: bodyStart + endBytes };
 }
 
 function parseHead(head: string): { status: number; headers: Record<string, string> } {
@@ -65,11 +62,7 @@ function parseHead(head: string): { status: number; headers: Record<string, stri
   return { status: Number(status), headers };
 }
 
-interface ParsedBody {
-  text: string;
-  endBytes: number;
-  isComplete: boolean;
-}
+type ParsedBody = Pick<RawResponse, "body" | "isComplete"> & { endBytes: number };
 
 function parseBody(
   bytes: Buffer,
@@ -81,13 +74,13 @@ function parseBody(
         bytes.toString("latin1", 0, NEXT_RESPONSE.length) === NEXT_RESPONSE ||
         isOver && bytes.length === 0
       );
-  if (isBodyless) return { text: "", endBytes: 0, isComplete: true };
+  if (isBodyless) return { body: "", endBytes: 0, isComplete: true };
   if (headers["transfer-encoding"] === "chunked") return parseChunks(bytes, isOver);
   const lengthBytes = Number(headers["content-length"] ?? bytes.length);
   const isComplete = bytes.length >= lengthBytes;
   if (!isComplete && !isOver) return null;
   const endBytes = Math.min(lengthBytes, bytes.length);
-  return { text: bytes.toString("utf8", 0, endBytes), endBytes, isComplete };
+  return { body: bytes.toString("utf8", 0, endBytes), endBytes, isComplete };
 }
 
 function parseChunks(bytes: Buffer, isOver: boolean): ParsedBody | null {
@@ -99,9 +92,9 @@ function parseChunks(bytes: Buffer, isOver: boolean): ParsedBody | null {
     const end = lineEnd + 2 + sizeBytes + 2;
     if (!(end <= bytes.length)) {
       if (!isOver) return null;
-      return { text: texts.join(""), endBytes: bytes.length, isComplete: false };
+      return { body: texts.join(""), endBytes: bytes.length, isComplete: false };
     }
-    if (sizeBytes === 0) return { text: texts.join(""), endBytes: end, isComplete: true };
+    if (sizeBytes === 0) return { body: texts.join(""), endBytes: end, isComplete: true };
     texts.push(bytes.toString("utf8", lineEnd + 2, end - 2));
     position = end;
   }

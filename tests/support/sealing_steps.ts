@@ -4,7 +4,7 @@
  */
 import { setImmediate, setTimeout } from "node:timers/promises";
 import { makeIndex } from "../../src/log/sealing/index_merging.ts";
-import type { Maker, SealingOptions } from "../../src/log/sealing/sealer.ts";
+import type { SealingOptions } from "../../src/log/sealing/sealer.ts";
 import { type MakerSettings, makeSegment } from "../../src/log/sealing/segment_maker.ts";
 import { SharedBacklog } from "../../src/log/sealing/throttle.ts";
 import type { Storage } from "../../src/log/storage/storage.ts";
@@ -73,7 +73,18 @@ export class SealingSteps {
   /** The sealing option for `openTestLog()` and similar functions. */
   on(): (storage: Storage) => SealingOptions {
     return (storage) => ({
-      maker: this.#maker(storage),
+      maker: {
+        makeSegment: async (task) => {
+          this.backlog = new SharedBacklog(task.backlog);
+          await this.beforeMake();
+          this.backlogs.push(this.backlog.value);
+          const made = await makeSegment(storage, task, this.#options);
+          this.#made += 1;
+          return made;
+        },
+        makeIndex: (plan) => makeIndex(storage, plan),
+        close: async () => {},
+      },
       rotateBytes: this.#options.rotateBytes ?? 1,
       backlogWaitBytes: this.#options.backlogWaitBytes,
       backlogWaitMs: this.#options.backlogWaitMs,
@@ -86,20 +97,5 @@ export class SealingSteps {
         await Promise.race([this.#resumed.promise, aborted]);
       },
     });
-  }
-
-  #maker(storage: Storage): Maker {
-    return {
-      makeSegment: async (task) => {
-        this.backlog = new SharedBacklog(task.backlog);
-        await this.beforeMake();
-        this.backlogs.push(this.backlog.value);
-        const made = await makeSegment(storage, task, this.#options);
-        this.#made += 1;
-        return made;
-      },
-      makeIndex: (plan) => makeIndex(storage, plan),
-      close: async () => {},
-    };
   }
 }
