@@ -37,15 +37,15 @@ function writePlans(sizeBytes: number): FaultPlan[] {
     }))
   );
   const noRoom = { errno: "ENOSPC", writtenBytes: sizeBytes >> 1 };
+  const noRoomThen = (name: string, kind: OperationKind): FaultPlan => (
+    { name, fault: noRoom, next: { kind, fault: { errno: "EIO" } } }
+  );
   return [
     ...failed,
     ...plain("EFBIG"),
     { name: "ENOSPC in this and all later writes", fault: noRoom, stays: true },
-    ...(["truncate", "sync"] as const).map((kind) => ({
-      name: `ENOSPC, then EIO in the ${kind}`,
-      fault: noRoom,
-      next: { kind, fault: { errno: "EIO" } },
-    })),
+    noRoomThen("ENOSPC, then EIO in the truncate", "truncate"),
+    noRoomThen("ENOSPC, then EIO in the sync", "sync"),
   ];
 }
 
