@@ -1,7 +1,6 @@
 /** Builds prepared batches for tests, with real digests. */
 import { canonicalize } from "../../src/event/json/canonical_json.ts";
 import { parseJsonText } from "../../src/event/json/strict_json.ts";
-import { sha256Hex } from "../../src/event/hash.ts";
 import type { PreparedBatch } from "../../src/event/types.ts";
 import { encodeBatch, type PreparedEvent } from "./encode_batch.ts";
 
@@ -13,18 +12,13 @@ export interface EventOptions {
   payload?: unknown;
 }
 
-/** A prepared event with its content hash. */
-type HashedEvent = PreparedEvent & { contentHash: string };
-
-function preparedEvent(options: EventOptions = {}): HashedEvent {
-  const payload = canonicalize(options.payload ?? null);
+function preparedEvent(options: EventOptions): PreparedEvent {
   return {
     stream: options.stream ?? "orders",
     recordKey: options.recordKey ?? "1",
     kind: options.kind ?? "upserted",
     occurredAt: options.occurredAt,
-    payload,
-    contentHash: sha256Hex(payload),
+    payload: canonicalize(options.payload ?? null),
   };
 }
 
@@ -40,12 +34,11 @@ export function preparedBatch(batchId: string, options: BatchOptions = {}): Prep
 }
 
 /** The lines in an uncommitted batch, with parsed members and the payload as stored. */
-export function submittedEvents({ events }: PreparedBatch): HashedEvent[] {
+export function submittedEvents({ events }: PreparedBatch): PreparedEvent[] {
   return events.lines.toString().trimEnd().split("\n").map((line) => {
-    const { stream, record_key: recordKey, kind, occurred_at: occurredAt, content_hash } =
-      parseJsonText(line);
+    const { stream, record_key: recordKey, kind, occurred_at: occurredAt } = parseJsonText(line);
     const start = line.indexOf('"payload":') + '"payload":'.length;
     const payload = line.slice(start, line.lastIndexOf(',"content_hash":'));
-    return { stream, recordKey, kind, occurredAt, payload, contentHash: content_hash };
+    return { stream, recordKey, kind, occurredAt, payload };
   });
 }
