@@ -14,9 +14,18 @@ export type Verdict =
 
 /** @param depthMax deeper containers are replaced by 0. */
 export function judge(bytes: Uint8Array, depthMax: number): Verdict {
-  const text = decodeUtf8(bytes);
-  if (text === null) return refused("not UTF-8");
-  if (!isBuiltInJson(text)) return refused("not JSON");
+  let text: string;
+  try {
+    // A byte order mark is kept as an ordinary character, so the grammar rejects it.
+    text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return refused("not UTF-8");
+  }
+  try {
+    JSON.parse(text);
+  } catch {
+    return refused("not JSON");
+  }
   let brokenRule: string | null = null;
   let depth = 0;
   const root: Container = { names: [], values: [] };
@@ -53,24 +62,6 @@ export function judge(bytes: Uint8Array, depthMax: number): Verdict {
 
 function refused(reason: string): Verdict {
   return { isAccepted: false, reason };
-}
-
-/** Keeps a byte order mark as an ordinary character, so the grammar rejects it. */
-function decodeUtf8(bytes: Uint8Array): string | null {
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    return null;
-  }
-}
-
-function isBuiltInJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /** All tokens in a valid JSON document. */
