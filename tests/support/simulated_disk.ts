@@ -117,8 +117,7 @@ export class SimulatedDisk implements Storage {
 
   /** Whether a crash changes nothing. */
   get isDurable(): boolean {
-    const files = [...this.#names.entries.values()];
-    return this.unsyncedNames === 0 && files.every((file) => file === null || file.isDurable);
+    return this.unsyncedNames === 0 && this.#allFiles().every((file) => file.isDurable);
   }
 
   /** Number of unsynced name changes. */
@@ -128,15 +127,14 @@ export class SimulatedDisk implements Storage {
 
   /** The maximum number of unsynced sectors per file; null if a crash changes no file. */
   get unsyncedSectors(): number | null {
-    const counts = [...this.#names.entries.values()].map((file) => file?.unsyncedSectors ?? null);
+    const counts = this.#allFiles().map((file) => file.unsyncedSectors);
     const unsynced = counts.filter((count) => count !== null);
     return unsynced.length === 0 ? null : Math.max(...unsynced);
   }
 
   /** The maximum amount by which a crash may change the size of a file. */
   get unsyncedBytes(): number {
-    const files = [...this.#names.entries.values()];
-    return Math.max(0, ...files.map((file) => file?.unsyncedBytes ?? 0));
+    return Math.max(0, ...this.#allFiles().map((file) => file.unsyncedBytes));
   }
 
   /** The disk as it is after a crash at this moment. */
@@ -216,6 +214,10 @@ export class SimulatedDisk implements Storage {
   async admit(operation: Operation): Promise<Fault | null> {
     this.operations.push(operation);
     return await this.hook?.(operation) ?? null;
+  }
+
+  #allFiles(): SimulatedFile[] {
+    return [...this.#names.entries.values()].filter((file) => file !== null);
   }
 
   #file(path: string): SimulatedFile {
