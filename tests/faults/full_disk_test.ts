@@ -72,11 +72,8 @@ async function fillAndMakeRoom(deployment: SmallDeployment): Promise<void> {
   const follower = await FollowReader.open(deployment.socketPath);
   await follower.catchUp();
   await deployment.fill();
-  const follow = async () => {
-    const followed = await follower.takeLive(deployment.receipts.length * 2);
-    assert.deepEqual(followed, await allEvents(deployment.socketPath));
-  };
-  await follow();
+  const followed = await follower.takeLive(deployment.receipts.length * 2);
+  assert.deepEqual(followed, await allEvents(deployment.socketPath));
   await deployment.assertShows();
   await verify(deployment);
   const before = deployment.receipts.length;

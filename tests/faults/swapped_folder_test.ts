@@ -45,16 +45,10 @@ const TAKES: [title: string, take: Take][] = [
   ["is replaced by a link to an older copy", moved(({ data, older }) => symlink(older, data))],
   ["loses its tail", ({ data }) => rm(join(data, "log", TAIL_FILE))],
   ["loses its segments", ({ data }) => rm(join(data, "log", "segments"), { recursive: true })],
-  [
-    "loses its pending files",
-    ({ data }) => rm(join(data, "log", "pending"), { recursive: true }),
-  ],
-  [
-    "has an older copy written over its tail",
-    async ({ data, older }) => {
-      await writeFile(join(data, "log", TAIL_FILE), await readFile(join(older, "log", TAIL_FILE)));
-    },
-  ],
+  ["loses its pending files", ({ data }) => rm(join(data, "log/pending"), { recursive: true })],
+  ["has an older copy written over its tail", async ({ data, older }) => {
+    await writeFile(join(data, "log", TAIL_FILE), await readFile(join(older, "log", TAIL_FILE)));
+  }],
 ];
 
 /** The contents of the data directory's replacement, following a link. */

@@ -87,7 +87,9 @@ export class CraftedSegment {
     const chunks: Buffer[] = [];
     let at = MAGIC.length;
     [...this.#columns()].forEach(({ chunk, metadata }, number) => {
-      const pages = this.chunks[number]!.pages.map(encodePage);
+      const pages = this.chunks[number]!.pages.map(({ header, body }) =>
+        Buffer.concat([encodeTree(header), body])
+      );
       const bytes = Buffer.concat(pages);
       setField(chunk, CHUNK.start, I64, BigInt(at));
       setField(metadata, COLUMN.bytes, I64, BigInt(bytes.length));
@@ -140,10 +142,6 @@ function pagesIn(bytes: Buffer, start: number, end: number): CraftedPage[] {
     pages.push({ header, body: Buffer.from(bytes.subarray(bodyStart, at)) });
   }
   return pages;
-}
-
-function encodePage({ header, body }: CraftedPage): Buffer {
-  return Buffer.concat([encodeTree(header), body]);
 }
 
 /** Compresses bytes as Snappy literals. @param size the length that the page claims. */
