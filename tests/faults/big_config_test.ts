@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { CONFIG_TEMPLATE } from "../../src/commands/config_template.ts";
 import { runCli, withInitialized } from "../../tools/support/program.ts";
-import { configOf, runOn } from "./support/hostile_deployment.ts";
+import { type CommandEnd, configOf, runOn } from "./support/hostile_deployment.ts";
 import { CONFIG_FILE_BYTES_MAX } from "../../src/commands/config.ts";
 
 const TEN_MB = 10_000_000;
@@ -44,10 +44,7 @@ const CASES: [title: string, text: string][] = [
   ["a NUL at the end", `${CONFIG_TEMPLATE}\0`],
 ];
 
-function assertRefused(
-  { status, stdout, stderr }: { status: number | null; stdout: string; stderr: string },
-  label: string,
-): void {
+function assertRefused({ status, stdout, stderr }: CommandEnd, label: string): void {
   assert.equal(status, 2, `${label}: ${stderr.slice(0, LINE_CHARS_MAX)}`);
   assert.equal(stdout, "", label);
   assert.match(stderr, /^[^\n]+\n$/, label);
@@ -82,7 +79,7 @@ test("serve as a separate process rejects configurations of 10 MB and 1 TB", asy
       // A sparse file, which occupies no disk space.
       await truncate(configOf(dir), sizeBytes);
       const { code, ...said } = await runCli(["serve", "--config", configOf(dir)]);
-      assertRefused({ status: code, ...said }, `${sizeBytes} bytes`);
+      assertRefused({ status: code!, ...said }, `${sizeBytes} bytes`);
     }
   });
 });

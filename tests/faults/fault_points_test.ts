@@ -59,16 +59,11 @@ async function tryPoint(base: Base, { number, place, ending }: FaultPoint) {
   } catch (error) {
     const again =
       `SEED=${seed} FAULT_POINT=${number} node --test tests/faults/fault_points_test.ts`;
-    const message = `operation ${number} (${describe(run)}), then ${ending}; rerun: ${again}`;
+    const struck = JSON.stringify(run.strike);
+    const message = `operation ${number} (${struck}), then ${ending}; rerun: ${again}`;
     throw new Error(message, { cause: error });
   }
   return { strike: run.strike, states: points.states.size };
-}
-
-function describe({ strike }: FaultedRun): string {
-  if (strike === null) return "nothing failed";
-  const { operation: { kind, path }, plan, phase } = strike;
-  return `${kind} ${path} with ${plan.name} in ${phase}`;
 }
 
 /** All possible faults in a run, determined by a run without faults. */
