@@ -22,6 +22,7 @@ import {
 } from "../../tools/support/random.ts";
 import { SealingSteps, untilQuiet } from "../support/sealing_steps.ts";
 import { SimulatedDisk } from "../support/simulated_disk.ts";
+import { submittedEvent } from "../support/submitted.ts";
 import { testTime } from "../support/test_log.ts";
 import { buildAlteredLog, placesOf } from "./support/altered_log.ts";
 import {
@@ -155,7 +156,7 @@ async function judge(
 /** Appends two batches. They may fail only if damage to a segment hides whether they are new. */
 async function judgeIngest(served: Served, flip: Flip): Promise<void> {
   const last = FILES[0]!.events.findLast(({ source }) => source === "heir")!;
-  const event = { stream: last.stream, record_key: "1", kind: "upserted", payload: null };
+  const event = submittedEvent(last.stream);
   const expected = { stream: last.stream, expected_frontier: last.event_id };
   const batches = [
     { source: "new", batch_id: "new", events: [event] },

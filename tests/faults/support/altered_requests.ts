@@ -34,14 +34,9 @@ export function isFollow({ target }: AlteredRequest): boolean {
 /** Sends a request. Reads a follow until it has caught up or ends. */
 export async function ask(handler: HttpHandler, request: AlteredRequest): Promise<Reply> {
   const { target, body } = request;
-  const response = await handler(
-    body === undefined ? stubRequest({ target }) : stubRequest({
-      method: "POST",
-      target,
-      bodyBytes: Buffer.byteLength(body),
-      pieces: [body],
-    }),
-  );
+  const posted = body !== undefined &&
+    { method: "POST", bodyBytes: Buffer.byteLength(body), pieces: [body] };
+  const response = await handler(stubRequest({ target, ...posted }));
   const { status } = response;
   let text = "";
   let isBroken = false;
@@ -65,14 +60,6 @@ export interface FileEvents {
   events: CommittedEvent[];
 }
 
-/** One replay for each file, which reads only that file. */
-function fileRequests(files: readonly FileEvents[]): AlteredRequest[] {
-  return files.map(({ path, events }, place) => {
-    const after = files[place - 1]?.events.at(-1)?.event_id;
-    return { target: replayTarget({ after, limit: `${events.length}` }), file: path };
-  });
-}
-
 function replayTarget(parameters: Record<string, string | undefined>): string {
   const given = Object.entries(parameters).filter(([, value]) => value !== undefined);
   return `/v1/events?${new URLSearchParams(given as [string, string][])}`;
@@ -89,7 +76,11 @@ export function requestsOf(
   isFilter: boolean,
 ): AlteredRequest[] {
   const events = files.flatMap((file) => file.events);
-  const requests = fileRequests(files);
+  /** One replay for each file, which reads only that file. */
+  const requests = files.map(({ path, events }, place): AlteredRequest => {
+    const after = files[place - 1]?.events.at(-1)?.event_id;
+    return { target: replayTarget({ after, limit: `${events.length}` }), file: path };
+  });
   const start = PAGE_EVENTS * randomInteger(random, 0, Math.floor(events.length / PAGE_EVENTS));
   const before = events[start - 1]?.event_id;
   requests.push({ target: replayTarget({ after: before, limit: `${PAGE_EVENTS}` }) });
@@ -131,7 +122,7 @@ export function requestsOf(
   post({
     source: ofStream.source,
     batch_id: "refused",
-    events: [{ stream: ofStream.stream, record_key: "1", kind: "upserted", payload: null }],
+    events: [submittedEvent(ofStream.stream)],
     stream_precondition: { stream: ofStream.stream, expected_frontier: null },
   });
   for (const name of retired) {
