@@ -210,6 +210,6 @@ test("serve exits 0 when it cannot keep what has replaced its socket", () =>
     mkdirSync(socketPath);
     const { code, stderr } = await serving.stop();
     assert.equal(code, 0, stderr);
-    assert.match(stderr, /s\.sock: the socket file cannot be removed: E\w+: .*link/);
+    assert.match(stderr, /s\.sock: the socket file cannot be removed: .*link/);
     assert.ok((await lstat(socketPath)).isDirectory());
   }));
