@@ -244,7 +244,11 @@ export class Log {
     this.files.addTail(await rotateTail(this.storage, this.files.tail));
     this.#writer = new TailWriter(this.files.tail);
     // The rotation is complete, so a failure only leaks a descriptor.
-    await writable.close().catch(() => {});
+    await writable.close().catch(({ message }: Error) => {
+      this.#options.report(
+        `${TAIL_FILE}: rotated, but its old descriptor is not closed: ${message}`,
+      );
+    });
   }
 
   /** Tells that the end of the tail is gone, or a segment, of which each call looks at one. */

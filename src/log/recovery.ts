@@ -3,6 +3,7 @@
  * result durable (docs/format.md, "Recovery"). Recovery is idempotent.
  */
 import { GENESIS_HEAD_HEX } from "../event/chain.ts";
+import { freeOwnMemory } from "../free_memory.ts";
 import { committedTwice } from "./wal/batch_index.ts";
 import type { BatchEntry } from "./wal/commit_frame.ts";
 import { CommitFile, corruptAt, loadCommits } from "./wal/commit_file.ts";
@@ -194,6 +195,7 @@ async function makeDurable({ file, lastCommitOffset, endBytes }: CommitFile) {
   if (endBytes > 0) {
     const lastCommit = await readRange(file, lastCommitOffset, endBytes);
     await file.write(lastCommit, lastCommitOffset);
+    freeOwnMemory(lastCommit);
   }
   await file.truncate(endBytes);
   await file.sync();

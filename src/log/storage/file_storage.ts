@@ -134,6 +134,7 @@ class OpenedFile implements StorageFile {
   /** Settles when the last queued read does. */
   #reading: Promise<unknown> = Promise.resolve();
   #queuedReads = 0;
+  #isWriting = false;
   /** Checked on each call, since a closed descriptor may be reused for another file. */
   #isClosed = false;
 
@@ -170,17 +171,23 @@ class OpenedFile implements StorageFile {
 
   async write(bytes: Uint8Array, position: number, mode?: CallMode): Promise<void> {
     this.#assertOpen();
+    assert(!this.#isWriting, "only one write to a file may run at a time");
+    this.#isWriting = true;
     const [fd, sizeBytes] = [this.#fd, bytes.length];
-    const writtenBytes = await transferred(
-      this.#path,
-      sizeBytes,
-      (at, done) =>
-        mode === "blocking"
-          ? done(null, fs.writeSync(fd, bytes, at, sizeBytes - at, position + at))
-          : fs.write(fd, bytes, at, sizeBytes - at, position + at, done),
-    );
-    if (writtenBytes < sizeBytes) {
-      throw new Error("write(2) wrote no bytes but returned no error");
+    try {
+      const writtenBytes = await transferred(
+        this.#path,
+        sizeBytes,
+        (at, done) =>
+          mode === "blocking"
+            ? done(null, fs.writeSync(fd, bytes, at, sizeBytes - at, position + at))
+            : fs.write(fd, bytes, at, sizeBytes - at, position + at, done),
+      );
+      if (writtenBytes < sizeBytes) {
+        throw new Error("write(2) wrote no bytes but returned no error");
+      }
+    } finally {
+      this.#isWriting = false;
     }
   }
 

@@ -25,7 +25,7 @@ export interface StorageFile {
    * blocking read needs no promise, but is pooled if another read of the file is active.
    */
   read(into: Uint8Array, position: number, mode?: CallMode): Maybe<number>;
-  /** Writes all of `bytes`, one call at a time. After an error, any part may have been written. */
+  /** Writes all of `bytes`. Writes must not overlap. After an error, any part may be written. */
   write(bytes: Uint8Array, position: number, mode?: CallMode): Promise<void>;
   /** fdatasync(2): earlier writes are durable once this resolves. */
   sync(mode?: CallMode): Promise<void>;

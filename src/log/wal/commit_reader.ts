@@ -4,6 +4,7 @@
  */
 import { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
+import { freeOwnMemory } from "../../free_memory.ts";
 import { COMMIT_BODY_BYTES_MAX, COMMIT_HEADER_BYTES_MAX } from "../../limits.ts";
 import type { StorageFile } from "../storage/storage.ts";
 import { type Commit, hashFrame, parseCommitHeader } from "./commit_frame.ts";
@@ -73,6 +74,8 @@ export async function* readCommits(
     const frame = buffer.subarray(start, start + frameBytes);
     const endsLine = isWhole && frame[frameBytes - 1] === LF;
     if (!endsLine || hashFrame(frame, headerBytes - 1) !== sha256) {
+      // What is there of a large commit is read again, to tell whether it is a remnant.
+      freeOwnMemory(buffer);
       return "the commit does not match its sha256";
     }
     start += frameBytes;

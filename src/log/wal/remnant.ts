@@ -4,6 +4,7 @@
  * commit: no valid commit follows, no other commit begins in them, and they fit in one commit.
  */
 import { Buffer } from "node:buffer";
+import { freeOwnMemory } from "../../free_memory.ts";
 import { COMMIT_BODY_BYTES_MAX, COMMIT_HEADER_BYTES_MAX } from "../../limits.ts";
 import { HEADER_PREFIX, SUFFIX_LENGTH, SUFFIX_PREFIX } from "./commit_frame.ts";
 import { readCommits, type WholeCommit } from "./commit_reader.ts";
@@ -75,5 +76,6 @@ export async function remnantFault(
     const { done } = await readCommits(file, offset, sizeBytes).next();
     if (!done) return `a valid commit follows at byte ${offset}`;
   }
+  freeOwnMemory(into);
   return null;
 }
