@@ -201,9 +201,11 @@ export class SealedHistory {
 
   /** Makes a damaged input again if it is a run; else the merge waits for the next start. */
   giveUpMerge({ path }: Run, damage: CorruptLogError): void {
-    const isDamaged = ({ index }: Part) => damage.message.startsWith(`${index.name}: `);
-    const part = this.#parts.find((part) => part.level > 0 && isDamaged(part));
+    const isDamaged = (path: string) => damage.message.startsWith(`${path}: `);
+    const part = this.#parts.find(({ level, index }) => level > 0 && isDamaged(index.name));
     if (part !== undefined) return void this.#lose(part, damage);
+    // A lookup has found the damage during the merge.
+    if (this.#leftovers.some(isDamaged)) return;
     this.#givenUp.add(path);
     this.#report(`${path}: not merged until the next start: ${damage.message}`);
   }

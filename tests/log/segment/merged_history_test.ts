@@ -290,17 +290,24 @@ test("a merge whose input is damaged is given up with one report, and others go 
   assert.equal(storage.openFiles, 0);
 });
 
-test("a merge whose input is a damaged run makes that run again", async () => {
-  const { storage, history } = await openHistory(UNMERGED);
-  const make = (plan: MergePlan) => makeIndex(storage, plan);
-  await mergeNext(storage, history, make);
-  const [path] = indexPaths(storage.tree());
-  await history.close();
-  const tree = storage.tree();
-  tree.set(path!, flipBit(tree.get(path!)!, 8 * 10));
-  const { storage: damaged, history: reopened, reports } = await openHistory(tree);
-  await mergeAll(damaged, reopened);
-  await reopened.close();
-  assert.deepEqual(indexPaths(damaged.tree()), indexPaths(MERGED));
-  assert.deepEqual(reports.map((line) => line.split(":")[0]), [path]);
-});
+for (const isFoundByLookup of [false, true]) {
+  const meanwhile = isFoundByLookup ? ", also if a lookup finds the damage meanwhile" : "";
+  test(`a merge whose input is a damaged run makes that run again${meanwhile}`, async () => {
+    const { storage, history } = await openHistory(UNMERGED);
+    await mergeNext(storage, history, (plan) => makeIndex(storage, plan));
+    const [path] = indexPaths(storage.tree());
+    await history.close();
+    const tree = storage.tree();
+    tree.set(path!, flipBit(tree.get(path!)!, 8 * 10));
+    const { storage: damaged, history: reopened, reports } = await openHistory(tree);
+    const make = async (plan: MergePlan) => {
+      const isInput = plan.inputs.some((input) => input.path === path);
+      if (isInput && isFoundByLookup) assert.deepEqual(await answersOf(reopened), RIGHT);
+      await makeIndex(damaged, plan);
+    };
+    await mergeAll(damaged, reopened, make);
+    await reopened.close();
+    assert.deepEqual(indexPaths(damaged.tree()), indexPaths(MERGED));
+    assert.deepEqual(reports.map((line) => line.split(":")[0]), [path]);
+  });
+}
