@@ -1,5 +1,6 @@
 /** Sealing a log in use. Clients always get the same responses as without sealing. */
 import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { INDEX_FOLDER } from "../../src/log/storage/file_names.ts";
 import type { BatchEntry } from "../../src/log/wal/commit_frame.ts";
@@ -118,6 +119,31 @@ test("LogState finds a batch whose generation is sealed during the lookup", asyn
 
 /** Commits that are sealed, each into a segment of its own, whose indexes are merged. */
 const BATCHES = 70;
+
+test("an index that a lookup finds damaged is made again, although nothing is sealed", async () => {
+  let storage = new SimulatedDisk();
+  const steps = new SealingSteps({ bounds: { events: 1, bytes: 1 } });
+  let { service, reports } = await openTestService(storage, steps.on());
+  const send = async (n: number) =>
+    statusOf(await submit(service, submittedBatch("source", `batch-${n}`)));
+  for (let n = 0; n < BATCHES; n++) {
+    await send(n);
+    await untilQuiet(storage);
+  }
+  await service.close();
+  const tree = storage.tree();
+  const path = [...tree.keys()].find((path) => path.startsWith("index/"))!;
+  const intact = Buffer.from(tree.get(path)!);
+  tree.set(path, intact.map((byte) => byte ^ 1));
+  storage = new SimulatedDisk(tree);
+  ({ service, reports } = await openTestService(storage, steps.on()));
+  await untilQuiet(storage);
+  for (let n = 0; n < BATCHES; n++) assert.equal(await send(n), "duplicate");
+  await untilQuiet(storage);
+  assert.equal(reports.length, 1);
+  assert.deepEqual(Buffer.from(storage.contents(path)), intact);
+  await service.close();
+});
 
 test("a batch whose only trace is in a merged index is a duplicate, also after restarts", async () => {
   let storage = new SimulatedDisk();

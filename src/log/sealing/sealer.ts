@@ -111,6 +111,7 @@ export class Sealer {
     this.#merges = new BackgroundJobs(() => this.#mergeJob(), report, sealing?.pause);
     this.start();
     this.#merges.start();
+    files.sealed.onLoss = () => this.#merges.start();
   }
 
   get segments(): readonly SegmentEntry[] {

@@ -64,6 +64,8 @@ export interface MergePlan {
 }
 
 export class SealedHistory {
+  /** Called when the index of a run turns out to be damaged, so that it is made again. */
+  onLoss: () => void = () => {};
   readonly #storage: Storage;
   readonly #tables: TableCache;
   readonly #rowGroups: RowGroupCache;
@@ -386,6 +388,7 @@ export class SealedHistory {
       this.#leftovers = [...this.#leftovers, part.index.name];
       const { message } = cause as Error;
       this.#report(`${message}; lookups read the segments' own indexes until it is made again`);
+      this.onLoss();
     }
     return segments;
   }
