@@ -8,7 +8,6 @@
  */
 import { Buffer } from "node:buffer";
 import type { FollowEndReason } from "../event/types.ts";
-import { freeOwnMemory } from "../free_memory.ts";
 import {
   FOLLOW_POSITION_INTERVAL_MS,
   FOLLOW_RECORD_BYTES_MAX,
@@ -255,29 +254,24 @@ export async function readFollowPage(
   isWanted: () => boolean,
   reserve: FollowHub["reserve"],
 ): Promise<FollowPage> {
-  let latest = () => {};
-  /** Releases the block of a large record, which is held until the record has been sent. */
-  let release = () => {};
-  const hold = async (sizeBytes: number) => {
-    const held = latest = await reserve(sizeBytes, isWanted);
-    return () => {
-      if (release !== held) held();
-    };
-  };
   const dueMs = performance.now() + FOLLOW_POSITION_INTERVAL_MS;
-  const isEnough = () => performance.now() >= dueMs;
-  const limits = { limitBytes: FOLLOW_RECORD_BYTES_MAX, isEnough };
-  const client = () => isWanted() ? "here" : "gone";
-  const scan = new EventScan(snapshot, { ...query, ...limits, client, reserve: hold });
+  const scan = new EventScan(snapshot, {
+    ...query,
+    limitBytes: FOLLOW_RECORD_BYTES_MAX,
+    isEnough: () => performance.now() >= dueMs,
+    client: () => isWanted() ? "here" : "gone",
+    reserve: (sizeBytes) => reserve(sizeBytes, isWanted),
+  });
   const pieces: Buffer[] = [];
-  try {
-    for (let piece = await scan.next(); piece !== null; piece = await scan.next()) {
-      if (piece.length > FOLLOW_RECORD_BYTES_MAX) release = latest;
-      if (piece.length > 0) pieces.push(COMMA, Buffer.from(piece));
+  let release = () => {};
+  for (let piece = await scan.next(); piece !== null; piece = await scan.next()) {
+    if (piece.length > FOLLOW_RECORD_BYTES_MAX) {
+      // One event, the only one. Its block is held until the record has been sent.
+      release = scan.takeReservation();
+      pieces.push(COMMA, piece);
+      break;
     }
-  } catch (error) {
-    release();
-    throw error;
+    if (piece.length > 0) pieces.push(COMMA, Buffer.from(piece));
   }
   const isCutShort = !isWanted();
   const { lastEventId } = scan;
@@ -285,9 +279,7 @@ export async function readFollowPage(
   const at = { lastEventId, nextAfter, through: snapshot.frontier };
   const record = lastEventId === null ? null : eventsRecord(phase, pieces.slice(1), at);
   const exhausted = !scan.limitReached && !isCutShort;
-  for (const piece of pieces) {
-    if (piece.length > FOLLOW_RECORD_BYTES_MAX) freeOwnMemory(piece);
-  }
+  scan.close();
   return { record, lastEventId, nextAfter, exhausted, users: 0, release };
 }
 

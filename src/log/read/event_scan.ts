@@ -144,6 +144,13 @@ export class EventScan {
     }
   }
 
+  /** Hands over what is reserved for the last events returned. @returns how to release it. */
+  takeReservation(): () => void {
+    const release = this.#release;
+    this.#release = null;
+    return release ?? (() => {});
+  }
+
   /** Releases the memory of the last events returned. */
   close(): void {
     this.#memory.release();
