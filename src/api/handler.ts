@@ -4,9 +4,7 @@
  */
 import { ApiError } from "../event/api_error.ts";
 import type { HttpHandler, HttpRequest, HttpResponse } from "../http/message.ts";
-import { StallWatch } from "../http/stall_watch.ts";
 import {
-  BODY_STALL_TIMEOUT_MS,
   CONTROL_BODY_BYTES_MAX,
   INGEST_BODY_BYTES_MAX,
   RESPONSE_BYTES_MAX,
@@ -35,8 +33,6 @@ export interface HandlerOptions {
   replay: PageLimits;
   /** Memory for request bodies. */
   admission?: Admission;
-  /** Timeout for a request body that makes no progress. */
-  bodyStallTimeoutMs?: number;
   /** Reports an unexpected error in one line that contains no payload or token. */
   report: (line: string) => void;
 }
@@ -150,14 +146,12 @@ export function createRoutes(
   reportFailure: (request: HttpRequest, error: unknown) => void,
 ): ReadonlyMap<string, Route> {
   const { log, replay, admission = new Admission() } = options;
-  const stallWatch = new StallWatch(options.bodyStallTimeoutMs ?? BODY_STALL_TIMEOUT_MS);
 
   /** Responds with the document that `use` returns for the body. */
   const post = (limitBytes: number, use: (body: Uint8Array) => Promise<unknown>): Endpoint => {
-    const limits = { limitBytes, admission, stallWatch };
     return (request, query) => {
       parseQuery(query, []);
-      return withBody(request, limits, use).then(jsonResponse);
+      return withBody(request, limitBytes, admission, use).then(jsonResponse);
     };
   };
   const getEvents: Endpoint = async (request, target) => {

@@ -4,8 +4,7 @@ import { ByteWriter } from "../event/byte_writer.ts";
 import { BODY_BYTES_PER_SECOND_MIN, BODY_TIMEOUT_MS } from "../limits.ts";
 import { freeOwnMemory } from "../free_memory.ts";
 import type { Admission, Reservation } from "../service/admission.ts";
-import { type HttpRequest, MalformedRequestError } from "../http/message.ts";
-import { StallError, type StallWatch } from "../http/stall_watch.ts";
+import { type HttpRequest, MalformedRequestError, StallError } from "../http/message.ts";
 
 /** Reservations grow in steps of this size, so that a slow sender does not reserve a full body. */
 export const BODY_ROOM_STEP_BYTES: number = 256 * 1024;
@@ -17,32 +16,27 @@ const BODY_BUFFER_BYTES = 1024 * 1024;
 const JSON_IN_UTF8 =
   /^application\/json[ \t]*(?:;[ \t]*)*(?:;[ \t]*charset=(?:utf-8|"utf-8")[ \t]*(?:;[ \t]*)*)?$/i;
 
-export interface BodyLimits {
-  limitBytes: number;
-  admission: Admission;
-  stallWatch: StallWatch;
-}
-
 /**
  * Calls `use` with the whole request body. The body's reservation is held until `use` settles.
  * @throws {ApiError} if the body cannot be read.
  */
 export async function withBody<T>(
   request: HttpRequest,
-  limits: BodyLimits,
+  limitBytes: number,
+  admission: Admission,
   use: (body: Uint8Array) => Promise<T>,
 ): Promise<T> {
   checkMediaType(request);
-  const bodyBytesMax = request.bodyBytes ?? limits.limitBytes;
-  if (bodyBytesMax > limits.limitBytes) throw tooLarge(limits.limitBytes);
+  const bodyBytesMax = request.bodyBytes ?? limitBytes;
+  if (bodyBytesMax > limitBytes) throw tooLarge(limitBytes);
   const isWhole = bodyBytesMax <= BODY_ROOM_STEP_BYTES;
   const firstBytes = Math.min(bodyBytesMax, BODY_ROOM_STEP_BYTES);
   // The body is not read in the turn in which the head arrived: some runtimes lose data then.
-  const reservation = await limits.admission.admit(firstBytes, isWhole);
+  const reservation = await admission.admit(firstBytes, isWhole);
   try {
-    return await use(await readBody(request, reservation, limits));
+    return await use(await readBody(request, limitBytes, admission, reservation));
   } finally {
-    limits.admission.release(reservation);
+    admission.release(reservation);
   }
 }
 
@@ -61,8 +55,9 @@ function checkMediaType(request: HttpRequest): void {
 
 async function readBody(
   request: HttpRequest,
+  limitBytes: number,
+  admission: Admission,
   reservation: Reservation,
-  { limitBytes, admission, stallWatch }: BodyLimits,
 ): Promise<Uint8Array> {
   const bodyBytesMax = request.bodyBytes ?? limitBytes;
   let body: ByteWriter | null = null;
@@ -70,7 +65,7 @@ async function readBody(
   try {
     for (;;) {
       const read = request.read();
-      const piece = read instanceof Promise ? await stallWatch.guard(read) : read;
+      const piece = read instanceof Promise ? await read : read;
       if (piece === null) return body?.bytes.subarray(0, body.size) ?? new Uint8Array();
       if (piece.length === request.bodyBytes) return piece;
       body ??= new ByteWriter(Math.min(bodyBytesMax, BODY_BUFFER_BYTES));

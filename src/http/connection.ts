@@ -26,6 +26,8 @@ export interface ConnectionHost {
   readonly refusal: (error: MalformedRequestError, isHead: boolean) => HttpResponse;
   /** Times out incomplete heads. */
   readonly headWatch: StallWatch;
+  /** Times out requests whose bodies make no progress. */
+  readonly bodyWatch: StallWatch;
   /** Times out connections that have not sent a complete request yet. */
   readonly newWatch: StallWatch;
   /** Times out connections between requests. */
@@ -220,7 +222,8 @@ export class Connection {
   }
 
   #beginBody(head: RequestHead): IncomingBody {
-    const body = new IncomingBody(head.bodyBytes, this.#socket, this.#host.turns, () => {
+    const { turns, bodyWatch } = this.#host;
+    const body = new IncomingBody(head.bodyBytes, this.#socket, turns, bodyWatch, () => {
       if (head.expectsContinue && !body.isComplete) this.#writer.writeContinue();
     });
     this.#body = body;

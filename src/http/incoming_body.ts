@@ -5,7 +5,8 @@
 import { Buffer } from "node:buffer";
 import type { Socket } from "node:net";
 import { BodyDecoder } from "./body_decoder.ts";
-import { MalformedRequestError } from "./message.ts";
+import { MalformedRequestError, StallError } from "./message.ts";
+import type { StallWatch } from "./stall_watch.ts";
 import type { Turns } from "../turns.ts";
 
 export class IncomingBody {
@@ -13,6 +14,7 @@ export class IncomingBody {
   readonly #onWanted: () => void;
   readonly #decoder: BodyDecoder;
   readonly #turns: Turns;
+  readonly #stallWatch: StallWatch;
   /** Whether the last bytes held less content than framing, which takes long to decode. */
   #isSlow = false;
   #waiting: Buffer | null = null;
@@ -27,9 +29,11 @@ export class IncomingBody {
     declaredBytes: number | null,
     socket: Socket,
     turns: Turns,
+    stallWatch: StallWatch,
     onWanted: () => void,
   ) {
     this.#turns = turns;
+    this.#stallWatch = stallWatch;
     this.#decoder = new BodyDecoder(declaredBytes);
     this.#socket = socket;
     this.#onWanted = onWanted;
@@ -70,7 +74,10 @@ export class IncomingBody {
     this.#wakeReader();
   }
 
-  /** Returns the next piece; null at the end. @throws the error passed to `fail()`. */
+  /**
+   * Returns the next piece; null at the end.
+   * @throws {StallError} if it does not arrive in time, or the error passed to `fail()`.
+   */
   read(): Buffer | null | Promise<Buffer | null> {
     if (!this.#isWanted) this.#onWanted();
     this.#isWanted = true;
@@ -82,7 +89,12 @@ export class IncomingBody {
     // Otherwise, up to 32 reads would be decoded before another connection is served.
     if (this.#isSlow) void this.#turns.next().then(() => this.#resume());
     else this.#socket.resume();
-    return arrival.then(() => this.read());
+    const stall = () => this.fail(new StallError(`no data for ${this.#stallWatch.timeoutMs} ms`));
+    this.#stallWatch.start(stall);
+    return arrival.then(() => {
+      this.#stallWatch.stop(stall);
+      return this.read();
+    });
   }
 
   #resume(): void {

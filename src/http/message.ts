@@ -11,7 +11,7 @@ export interface HttpRequest {
   /**
    * Returns the next piece of the body, synchronously if it has arrived; null at the end. If the
    * body has not arrived in full when the response is written, the connection closes.
-   * @throws {MalformedRequestError}
+   * @throws {MalformedRequestError | StallError}
    */
   read(): Uint8Array | null | Promise<Uint8Array | null>;
   /**
@@ -26,6 +26,11 @@ export interface HttpRequest {
 /** The request is not valid HTTP/1.1, or ended early; the message says why. */
 export class MalformedRequestError extends Error {
   override name = "MalformedRequestError";
+}
+
+/** The body of a request did not arrive in time; the message says why. */
+export class StallError extends Error {
+  override name = "StallError";
 }
 
 export interface HttpResponse {

@@ -8,6 +8,7 @@ import { createServer, type Server } from "node:net";
 import { dirname } from "node:path";
 import { clearTimeout, setTimeout } from "node:timers";
 import {
+  BODY_STALL_TIMEOUT_MS,
   CONNECTIONS_MAX,
   HEADERS_TIMEOUT_MS,
   IDLE_TIMEOUT_MS,
@@ -29,6 +30,8 @@ export interface ListenOptions extends Pick<ConnectionHost, "handler" | "refusal
   path: string;
   shutdownGraceMs?: number;
   headersTimeoutMs?: number;
+  /** Timeout for a request body that makes no progress. */
+  bodyStallTimeoutMs?: number;
   /** Timeout for a client that accepts nothing of a response. */
   writeStallTimeoutMs?: number;
   idleTimeoutMs?: number;
@@ -52,6 +55,7 @@ export async function listen(options: ListenOptions): Promise<{ close(): Promise
     refusal,
     report,
     headWatch: new StallWatch(options.headersTimeoutMs ?? HEADERS_TIMEOUT_MS),
+    bodyWatch: new StallWatch(options.bodyStallTimeoutMs ?? BODY_STALL_TIMEOUT_MS),
     newWatch: new StallWatch(options.idleTimeoutMs ?? IDLE_TIMEOUT_MS),
     idleWatch: new StallWatch(options.idleTimeoutMs ?? IDLE_TIMEOUT_MS),
     writeWatch: new StallWatch(options.writeStallTimeoutMs ?? WRITE_STALL_TIMEOUT_MS),

@@ -7,40 +7,20 @@ import { clearInterval, setInterval } from "node:timers";
 
 const SWEEPS_PER_TIMEOUT = 8;
 
-/** Thrown when a read times out. */
-export class StallError extends Error {
-  override name = "StallError";
-}
-
 export class StallWatch {
-  readonly #timeoutMs: number;
+  readonly timeoutMs: number;
   /** Maps the callback for each wait to the number of sweeps since the wait started. */
   readonly #sweeps: Map<() => void, number> = new Map();
   #timer: ReturnType<typeof setInterval> | undefined;
 
   constructor(timeoutMs: number) {
-    this.#timeoutMs = timeoutMs;
-  }
-
-  /**
-   * Returns the result of a read.
-   * @throws {StallError} if the read timed out; the read continues unobserved.
-   */
-  async guard<T>(read: Promise<T>): Promise<T> {
-    const { promise: stalled, reject } = Promise.withResolvers<never>();
-    const giveUp = () => reject(new StallError(`no data for ${this.#timeoutMs} ms`));
-    this.start(giveUp);
-    try {
-      return await Promise.race([read, stalled]);
-    } finally {
-      this.stop(giveUp);
-    }
+    this.timeoutMs = timeoutMs;
   }
 
   /** Starts or restarts a wait, which calls `giveUp` unless it is stopped before the timeout. */
   start(giveUp: () => void): void {
     this.#sweeps.set(giveUp, 0);
-    this.#timer ??= setInterval(() => this.#sweep(), this.#timeoutMs / SWEEPS_PER_TIMEOUT).unref();
+    this.#timer ??= setInterval(() => this.#sweep(), this.timeoutMs / SWEEPS_PER_TIMEOUT).unref();
   }
 
   /** Stops the wait that would call `giveUp`. */

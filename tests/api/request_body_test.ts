@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { test } from "node:test";
 import { BODY_ROOM_STEP_BYTES, withBody } from "../../src/api/request_body.ts";
-import { StallWatch } from "../../src/http/stall_watch.ts";
 import { CONTROL_BODY_BYTES_MAX } from "../../src/limits.ts";
 import { Admission } from "../../src/service/admission.ts";
 import { stubRequest } from "../support/stub_request.ts";
@@ -15,10 +14,9 @@ async function bodyOf(
   bodyBytes: number | null = null,
   admission: Admission = new Admission(),
 ): Promise<Buffer> {
-  const stallWatch = new StallWatch(10_000);
-  const limits = { limitBytes: CONTROL_BODY_BYTES_MAX, admission, stallWatch };
+  const request = stubRequest({ bodyBytes, pieces });
   try {
-    return await withBody(stubRequest({ bodyBytes, pieces }), limits, (body) => {
+    return await withBody(request, CONTROL_BODY_BYTES_MAX, admission, (body) => {
       return Promise.resolve(Buffer.from(body));
     });
   } finally {

@@ -82,7 +82,7 @@ for (const lengthBytes of [100, 10 * MIB]) {
       assert.deepEqual([response?.status, response?.headers.connection], [429, "close"]);
       assert.equal(admission.heldBytes, 0);
       connection.destroy();
-    }, { handler: { admission, bodyStallTimeoutMs: 16 } });
+    }, { handler: { admission }, listen: { bodyStallTimeoutMs: 16 } });
   });
 }
 

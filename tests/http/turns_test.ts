@@ -6,6 +6,7 @@ import { test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { IncomingBody } from "../../src/http/incoming_body.ts";
 import type { HttpHandler } from "../../src/http/message.ts";
+import { StallWatch } from "../../src/http/stall_watch.ts";
 import { HEADER_LINES_MAX, UNAUTHORIZED_MAX } from "../../src/limits.ts";
 import { Turns } from "../../src/turns.ts";
 import { exchange, RawConnection } from "../support/raw_client.ts";
@@ -50,7 +51,10 @@ function openBody() {
     pause: () => state.flow = "paused",
     resume: () => state.flow = "on",
   } as unknown as Socket;
-  return { state, body: new IncomingBody(null, socket, new Turns(), () => {}) };
+  return {
+    state,
+    body: new IncomingBody(null, socket, new Turns(), new StallWatch(60_000), () => {}),
+  };
 }
 
 test("a body in tiny chunks reads on when its turn comes, one in large chunks at once", async () => {
