@@ -97,18 +97,9 @@ export class StreamPages {
   #atFrontier(): StreamsAt {
     const { sealed, unsealed } = this.#files;
     const files = unsealed.filter(({ lastEventId }) => lastEventId !== null);
-    const last = files.at(-1);
-    const streams = last?.batches.streams.snapshot();
-    const sources = sealed.streamSources();
-    return {
-      parts: [
-        () => sources,
-        ...files.slice(0, -1).map(wholeFile),
-        () => streams === undefined ? [] : [streams],
-      ],
-      sizeBytes: last?.batches.streams.sizeBytes ?? 0,
-      throughEventId: last?.lastEventId ?? sealed.lastEventId,
-    };
+    const last = files.pop();
+    const throughEventId = last?.lastEventId ?? sealed.lastEventId;
+    return streamsAt(sealed.streamSources(), files, last?.batches.streams, throughEventId);
   }
 
   #count(through: string): Promise<StreamsAt> {
@@ -124,16 +115,23 @@ export class StreamPages {
     const sources = split?.before ?? sealed.streamSources();
     const files = split === null ? unsealed : [];
     const place = files.findIndex(({ lastEventId }) => through <= (lastEventId ?? ""));
-    const before = files.slice(0, place).map(wholeFile);
     const file = split?.file ?? (place < 0 ? null : fileView(files[place]!));
     const counts = file && await countIn(file, through);
     if (counts === null) throw anchorUnavailable(through);
-    return {
-      parts: [() => sources, ...before, () => [counts.snapshot()]],
-      sizeBytes: counts.sizeBytes,
-      throughEventId: through,
-    };
+    return streamsAt(sources, files.slice(0, place), counts, through);
   }
+}
+
+/** @param counts the streams in the file that contains the last event, up to that event. */
+function streamsAt(
+  sealed: readonly StreamSource[],
+  pending: readonly CommitFile[],
+  counts: StreamCounts | undefined,
+  throughEventId: string | null,
+): StreamsAt {
+  const last = counts === undefined ? [] : [counts.snapshot()];
+  const parts = [() => sealed, ...pending.map(wholeFile), () => last];
+  return { parts, sizeBytes: counts?.sizeBytes ?? 0, throughEventId };
 }
 
 /** The streams in a pending file, read from its segments once it is sealed. */
