@@ -141,14 +141,12 @@ export class FollowSession implements Watcher {
     const reserve = this.#hub.reserve;
     const page = await readFollowPage(snapshot, this.#position("snapshot"), isWanted, reserve);
     page.users = 1;
-    this.#usePage(page);
-    const isCutShort = page.record === null && !page.exhausted && !isWanted();
-    if (this.#phase !== "snapshot" || isCutShort) return null;
+    if (!this.#moveTo(page)) return null;
     if (page.exhausted) this.#phase = "caught_up";
-    this.#moveTo(page);
     // A snapshot always yields at least one record, and a long scan reports its position.
     const isReporting = this.#sentAfter === undefined || !page.exhausted;
-    return page.record ?? (isReporting ? this.#emptyRecord("snapshot", snapshot) : null);
+    if (page.record !== null || !isReporting || !isWanted()) return page.record;
+    return this.#emptyRecord("snapshot", snapshot);
   }
 
   #emptyRecord(phase: FollowPosition["phase"], { frontier: through }: LogSnapshot): Uint8Array {
@@ -165,9 +163,7 @@ export class FollowSession implements Watcher {
   async #readLive(snapshot: LogSnapshot): Promise<Uint8Array | null> {
     this.#matchAfter = undefined;
     const page = await readLivePage(this.#hub, snapshot, this.#position("live"));
-    this.#usePage(page);
-    if (this.#isOver()) return null;
-    this.#moveTo(page);
+    if (!this.#moveTo(page)) return null;
     if (!page.exhausted) this.#matchAfter = null;
     return page.record;
   }
@@ -183,15 +179,16 @@ export class FollowSession implements Watcher {
     return { after: this.#after ?? undefined, filter, limitEvents, phase };
   }
 
-  #moveTo(page: FollowPage): void {
+  /** @param page counts this session as a user. @returns false if the session is over. */
+  #moveTo(page: FollowPage): boolean {
+    this.#page = page;
+    if (this.#isOver()) {
+      this.#dropPage();
+      return false;
+    }
     this.#after = page.nextAfter;
     this.#lastEventId = page.lastEventId ?? this.#lastEventId;
-  }
-
-  /** @param page counts this session as a user. */
-  #usePage(page: FollowPage): void {
-    this.#page = page;
-    if (this.#isOver()) this.#dropPage();
+    return true;
   }
 
   /** Releases the memory of a large record once its last follower needs it no more. */
