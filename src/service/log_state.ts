@@ -13,7 +13,7 @@ import type { BatchIndex } from "../log/wal/batch_index.ts";
 import type { BatchEntry } from "../log/wal/commit_frame.ts";
 import { type Maybe, whenKnown } from "../maybe.ts";
 
-export type Retirement = Pick<RetirementReceipt, "final_frontier" | "retirement_event_id">;
+type Retirement = Pick<RetirementReceipt, "final_frontier" | "retirement_event_id">;
 
 export function retirementBatchId(source: string, finalFrontier: string): string {
   return `${RESERVED_BATCH_PREFIX}retire/${source}/${finalFrontier}`;

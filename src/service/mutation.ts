@@ -8,7 +8,7 @@ import { SOURCE_LIFECYCLE_STREAM, SOURCE_RETIRED_KIND } from "../event/system_na
 import type { LineageMarker, PreparedBatch, Receipt, RetirementReceipt } from "../event/types.ts";
 import type { BatchEntry } from "../log/wal/commit_frame.ts";
 import { type Maybe, whenKnown } from "../maybe.ts";
-import { type LogState, type Retirement, retirementBatchId } from "./log_state.ts";
+import { type LogState, retirementBatchId } from "./log_state.ts";
 
 /** A batch to commit, and the response once it is durable. */
 export interface Commitment<Answer> {
@@ -66,7 +66,10 @@ function decideAppend(batch: PreparedBatch, state: LogState): Maybe<Decision<Rec
   return whenKnown(state.findBatch(source, batchId), (known) => {
     if (known !== null) return { answer: repeatedReceipt(batch, known) };
     return whenKnown(state.findRetirement(source), (retirement) => {
-      assertNotRetired(source, retirement);
+      if (retirement !== null) {
+        const message = `source ${source} is retired and accepts no more batches`;
+        throw new ApiError("source_retired", message, { source, ...retirement });
+      }
       const lineageChecked = lineage && assertLineage(source, lineage, state);
       return whenKnown(lineageChecked, () =>
         whenKnown(checkPrecondition(batch, state), () => ({
@@ -89,14 +92,6 @@ function repeatedReceipt(batch: PreparedBatch, known: BatchEntry): Receipt {
 function receipt(status: Receipt["status"], entry: BatchEntry): Receipt {
   const { batch_digest, events, first_event_id, last_event_id } = entry;
   return { status, batch_digest, events, first_event_id, last_event_id };
-}
-
-function assertNotRetired(source: string, retirement: Retirement | null): void {
-  if (retirement === null) return;
-  throw new ApiError("source_retired", `source ${source} is retired and accepts no more batches`, {
-    source,
-    ...retirement,
-  });
 }
 
 /** A first batch, the only one with lineage, can afford promises. */
@@ -159,18 +154,14 @@ async function decideRetirement(
     throw new ApiError("source_not_found", `source ${source} has no committed events`, { source });
   }
   return {
-    batch: retirementBatch(source, final_frontier),
+    batch: prepareSystemBatch(retirementBatchId(source, final_frontier), {
+      stream: SOURCE_LIFECYCLE_STREAM,
+      record_key: source,
+      kind: SOURCE_RETIRED_KIND,
+      payload: { v: 1, source, final_frontier },
+    }),
     answerFor: ({ first_event_id: retirement_event_id }) => {
       return { v: 1, status: "retired", source, final_frontier, retirement_event_id };
     },
   };
-}
-
-function retirementBatch(source: string, final_frontier: string): PreparedBatch {
-  return prepareSystemBatch(retirementBatchId(source, final_frontier), {
-    stream: SOURCE_LIFECYCLE_STREAM,
-    record_key: source,
-    kind: SOURCE_RETIRED_KIND,
-    payload: { v: 1, source, final_frontier },
-  });
 }
