@@ -56,12 +56,8 @@ const WRITER_POISONED = { "writer-state": "poisoned" };
 const UNAUTHORIZED = errorResponse(
   new ApiError("unauthorized", "missing or wrong `Authorization: Bearer <token>` header"),
 );
-const NOT_FOUND = errorResponse(new ApiError("not_found", "no such path"));
 const INTERNAL_ERROR = errorResponse(
   new ApiError("internal_error", "unexpected error; see the service's standard error output"),
-);
-const NO_HOST = errorResponse(
-  new ApiError("invalid_request", "an HTTP/1.1 request must have exactly one Host header"),
 );
 const OVERLOADED = errorResponse(
   new ApiError("overloaded", "too many responses are in memory; retry later"),
@@ -80,10 +76,10 @@ export function createHandler(options: HandlerOptions): HttpHandler {
   /** Passes a request to its endpoint. @throws {ApiError} */
   const respond = (request: HttpRequest): HttpResponse | Promise<HttpResponse> => {
     if (!isAuthorized(request.header("authorization"))) return UNAUTHORIZED;
-    if (!hasOneHost(request)) return NO_HOST;
+    checkHost(request);
     const { path, query } = splitTarget(request.target);
     const route = routes.get(path);
-    if (route === undefined) return NOT_FOUND;
+    if (route === undefined) throw new ApiError("not_found", "no such path");
     const endpoint = route.get(request.method === "HEAD" ? "GET" : request.method);
     return endpoint?.(request, query) ?? methodNotAllowed(route);
   };
@@ -177,10 +173,11 @@ export function createRoutes(
   ]);
 }
 
-/** Whether there is one Host header, which HTTP/1.0 may omit. Repeated ones are joined by ", ". */
-function hasOneHost(request: HttpRequest): boolean {
+/** There must be one Host header, which HTTP/1.0 may omit. Repeated ones are joined by ", ". */
+function checkHost(request: HttpRequest): void {
   const host = request.header("host");
-  return host === null ? !request.isHttp11 : !host.includes(", ");
+  if (host === null ? !request.isHttp11 : !host.includes(", ")) return;
+  throw new ApiError("invalid_request", "an HTTP/1.1 request must have exactly one Host header");
 }
 
 function methodNotAllowed(route: Route): HttpResponse {

@@ -65,8 +65,7 @@ export class AcceptWatch {
   #open(): void {
     if (this.#state === "reopening") return;
     this.#state = "reopening";
-    const end = (state: "idle" | "probing") => () => void (this.#state = state);
     // After a failure, retry at the next interval, as after a failed probe.
-    this.#reopen().then(end("idle"), end("probing"));
+    this.#reopen().then(() => this.#state = "idle", () => this.#state = "probing");
   }
 }

@@ -11,7 +11,8 @@ import type { Turns } from "../turns.ts";
 
 export class IncomingBody {
   readonly #socket: Socket;
-  readonly #onWanted: () => void;
+  /** Called when the reader first requests the body. */
+  #onWanted: (() => void) | null;
   readonly #decoder: BodyDecoder;
   readonly #turns: Turns;
   readonly #stallWatch: StallWatch;
@@ -20,11 +21,9 @@ export class IncomingBody {
   #waiting: Buffer | null = null;
   /** Why the body ended early; null if it has not. */
   #error: Error | null = null;
-  #isWanted = false;
   /** Wakes the waiting reader. */
   #wake: (() => void) | null = null;
 
-  /** @param onWanted called when the reader first requests the body. */
   constructor(
     declaredBytes: number | null,
     socket: Socket,
@@ -79,8 +78,8 @@ export class IncomingBody {
    * @throws {StallError} if it does not arrive in time, or the error passed to `fail()`.
    */
   read(): Buffer | null | Promise<Buffer | null> {
-    if (!this.#isWanted) this.#onWanted();
-    this.#isWanted = true;
+    this.#onWanted?.();
+    this.#onWanted = null;
     const piece = this.#waiting;
     this.#waiting = null;
     if (piece !== null || this.isComplete) return piece;
