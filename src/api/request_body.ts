@@ -35,6 +35,15 @@ export async function withBody<T>(
   const reservation = await admission.admit(firstBytes, isWhole);
   try {
     return await use(await readBody(request, limitBytes, admission, reservation));
+  } catch (error) {
+    if (error instanceof MalformedRequestError) {
+      throw new ApiError("invalid_request", error.message);
+    }
+    if (!(error instanceof StallError)) throw error;
+    // Neither 400 nor 408 fits, since the client may not be at fault and a retry may succeed.
+    const message =
+      `the request body did not arrive (${error.message}), so nothing was written; retry`;
+    throw new ApiError("overloaded", message);
   } finally {
     admission.release(reservation);
   }
@@ -62,39 +71,24 @@ async function readBody(
   const bodyBytesMax = request.bodyBytes ?? limitBytes;
   let body: ByteWriter | null = null;
   const startMs = performance.now();
-  try {
-    for (;;) {
-      const read = request.read();
-      const piece = read instanceof Promise ? await read : read;
-      if (piece === null) return body?.bytes.subarray(0, body.size) ?? new Uint8Array();
-      if (piece.length === request.bodyBytes) return piece;
-      body ??= new ByteWriter(Math.min(bodyBytesMax, BODY_BUFFER_BYTES));
-      const sizeBytes = body.size + piece.length;
-      if (sizeBytes > bodyBytesMax) throw tooLarge(limitBytes);
-      const timeoutMs = BODY_TIMEOUT_MS + sizeBytes / BODY_BYTES_PER_SECOND_MIN * 1000;
-      if (performance.now() - startMs > timeoutMs) throw new StallError("it came too slowly");
-      if (sizeBytes > reservation.bytes) {
-        await admission.grow(reservation, Math.min(sizeBytes + BODY_ROOM_STEP_BYTES, bodyBytesMax));
-      }
-      // A piece may be a small part of a socket buffer, which it would retain.
-      body.append(piece);
-      // On Deno, garbage-collecting the pieces would take a tenth of a batch's CPU time.
-      freeOwnMemory(piece);
+  for (;;) {
+    const read = request.read();
+    const piece = read instanceof Promise ? await read : read;
+    if (piece === null) return body?.bytes.subarray(0, body.size) ?? new Uint8Array();
+    if (piece.length === request.bodyBytes) return piece;
+    body ??= new ByteWriter(Math.min(bodyBytesMax, BODY_BUFFER_BYTES));
+    const sizeBytes = body.size + piece.length;
+    if (sizeBytes > bodyBytesMax) throw tooLarge(limitBytes);
+    const timeoutMs = BODY_TIMEOUT_MS + sizeBytes / BODY_BYTES_PER_SECOND_MIN * 1000;
+    if (performance.now() - startMs > timeoutMs) throw new StallError("it came too slowly");
+    if (sizeBytes > reservation.bytes) {
+      await admission.grow(reservation, Math.min(sizeBytes + BODY_ROOM_STEP_BYTES, bodyBytesMax));
     }
-  } catch (error) {
-    throw readError(error);
+    // A piece may be a small part of a socket buffer, which it would retain.
+    body.append(piece);
+    // On Deno, garbage-collecting the pieces would take a tenth of a batch's CPU time.
+    freeOwnMemory(piece);
   }
-}
-
-function readError(error: unknown): unknown {
-  if (error instanceof MalformedRequestError) {
-    return new ApiError("invalid_request", error.message);
-  }
-  if (!(error instanceof StallError)) return error;
-  // Neither 400 nor 408 fits, since the client may not be at fault and a retry may succeed.
-  const message =
-    `the request body did not arrive (${error.message}), so nothing was written; retry`;
-  return new ApiError("overloaded", message);
 }
 
 function tooLarge(limitBytes: number): ApiError {
