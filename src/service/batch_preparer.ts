@@ -91,24 +91,21 @@ export class PreparedRoom {
     try {
       const preparing = this.#prepare(body);
       if (preparing instanceof Promise) this.#wakeNext();
-      return this.#hold(preparing instanceof Promise ? await preparing : preparing);
+      const batch = preparing instanceof Promise ? await preparing : preparing;
+      const { lines, envelopes } = batch.events;
+      const heldBytes = lines.length + envelopes.length;
+      this.#heldBytes += heldBytes;
+      const release = () => {
+        // Left to the garbage collector, this memory would make it run four times as often and take
+        // a quarter of the CPU time per event in batches of 1,000.
+        freeOwnMemory(lines);
+        freeOwnMemory(envelopes);
+        this.#free(heldBytes);
+      };
+      return { batch, release };
     } finally {
       this.#free(bodyBytes);
     }
-  }
-
-  #hold(batch: PreparedBatch): Prepared {
-    const { lines, envelopes } = batch.events;
-    const heldBytes = lines.length + envelopes.length;
-    this.#heldBytes += heldBytes;
-    const release = () => {
-      // Left to the garbage collector, this memory would make it run four times as often and take
-      // a quarter of the CPU time per event in batches of 1,000.
-      freeOwnMemory(lines);
-      freeOwnMemory(envelopes);
-      this.#free(heldBytes);
-    };
-    return { batch, release };
   }
 
   get #isFull(): boolean {

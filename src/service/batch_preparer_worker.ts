@@ -8,15 +8,13 @@ answerRequests((body: ArrayBuffer): Answer<PreparedBatch> => {
   const bytes = new Uint8Array(body);
   try {
     const batch = prepareBatch(bytes);
-    return { response: batch, transfer: memoryOf(batch) };
+    const { lines, envelopes, offsets } = batch.events;
+    // Buffers can be transferred if no other view shares them.
+    const transfer = [lines, envelopes, offsets]
+      .filter(({ byteLength, buffer }) => byteLength === buffer.byteLength)
+      .map(({ buffer }) => buffer as ArrayBuffer);
+    return { response: batch, transfer };
   } finally {
     freeOwnMemory(bytes);
   }
 });
-
-/** Returns the buffers that can be transferred because no other view shares them. */
-function memoryOf({ events: { lines, envelopes, offsets } }: PreparedBatch): ArrayBuffer[] {
-  return [lines, envelopes, offsets]
-    .filter(({ byteLength, buffer }) => byteLength === buffer.byteLength)
-    .map(({ buffer }) => buffer as ArrayBuffer);
-}

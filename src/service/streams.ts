@@ -117,7 +117,11 @@ export class StreamPages {
     const place = files.findIndex(({ lastEventId }) => through <= (lastEventId ?? ""));
     const file = split?.file ?? (place < 0 ? null : fileView(files[place]!));
     const counts = file && await countIn(file, through);
-    if (counts === null) throw anchorUnavailable(through);
+    if (counts === null) {
+      const message = `through is not the id of a committed event: ${through}`;
+      const advice = "list again without after and through";
+      throw new ApiError("stream_anchor_unavailable", `${message}; ${advice}`);
+    }
     return streamsAt(sources, files.slice(0, place), counts, through);
   }
 }
@@ -152,13 +156,6 @@ async function countIn(file: LogFile, through: string): Promise<StreamCounts | n
     return true;
   });
   return isFound ? counts : null;
-}
-
-function anchorUnavailable(through: string): ApiError {
-  return new ApiError(
-    "stream_anchor_unavailable",
-    `through is not the id of a committed event: ${through}; list again without after and through`,
-  );
 }
 
 /** Merges at most `limit` streams after `after`, ordered by source, then stream. */

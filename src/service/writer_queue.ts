@@ -186,7 +186,15 @@ export class WriterQueue {
   /** Returns the API error for a failed commit. Only a full disk leaves the writer running. */
   #failure(error: unknown, mutations: number): ApiError {
     if (error instanceof StorageFullError) {
-      this.#reportFull(mutations, describeError(error));
+      // Refused requests are counted and reported once per interval, since there can be thousands.
+      this.#refused += mutations;
+      const nowMs = performance.now();
+      if (nowMs >= this.#fullReportDueMs) {
+        const undone = `commit undone, nothing written: ${describeError(error)}`;
+        this.#report(`${undone}; requests refused: ${this.#refused}`);
+        this.#refused = 0;
+        this.#fullReportDueMs = nowMs + FULL_REPORT_INTERVAL_MS;
+      }
       return new ApiError("storage_full", "the disk is full, so nothing was written; retry later");
     }
     this.#stopped = true;
@@ -195,16 +203,6 @@ export class WriterQueue {
     this.#report(`writer stopped; restart the service: ${reason}`);
     this.#changes.fire();
     return writerPoisoned();
-  }
-
-  /** Counts refused requests and reports them once per interval, since there can be thousands. */
-  #reportFull(mutations: number, reason: string): void {
-    this.#refused += mutations;
-    const nowMs = performance.now();
-    if (nowMs < this.#fullReportDueMs) return;
-    this.#report(`commit undone, nothing written: ${reason}; requests refused: ${this.#refused}`);
-    this.#refused = 0;
-    this.#fullReportDueMs = nowMs + FULL_REPORT_INTERVAL_MS;
   }
 }
 
