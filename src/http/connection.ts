@@ -5,16 +5,16 @@
 import { Buffer } from "node:buffer";
 import type { Socket } from "node:net";
 import { clearTimeout, setTimeout } from "node:timers";
-import { DRAIN_BYTES_MAX, DRAIN_TIMEOUT_MS, UNAUTHORIZED_MAX } from "../limits.ts";
+import {
+  DRAIN_BYTES_MAX,
+  DRAIN_TIMEOUT_MS,
+  HEADER_BYTES_MAX,
+  UNAUTHORIZED_MAX,
+} from "../limits.ts";
 import { IncomingBody } from "./incoming_body.ts";
 import type { HttpHandler, HttpRequest, HttpResponse } from "./message.ts";
 import { MalformedRequestError } from "./message.ts";
-import {
-  checkHeadSize,
-  checkHeadText,
-  parseRequestHead,
-  type RequestHead,
-} from "./request_head.ts";
+import { checkHeadText, parseRequestHead, type RequestHead } from "./request_head.ts";
 import { ResponseWriter } from "./response_writer.ts";
 import type { StallWatch } from "./stall_watch.ts";
 import type { Turns } from "../turns.ts";
@@ -133,7 +133,10 @@ export class Connection {
   #takeHead(): RequestHead | null {
     const input = this.#input;
     const end = input.indexOf(HEAD_END, Math.max(0, this.#searchedBytes - HEAD_END.length + 1));
-    checkHeadSize(end < 0 ? input.length : end);
+    if ((end < 0 ? input.length : end) > HEADER_BYTES_MAX) {
+      const message = `request line and headers are longer than ${HEADER_BYTES_MAX} bytes`;
+      throw new MalformedRequestError(message);
+    }
     if (end < 0) {
       this.#checkUnfinishedHead();
       return null;

@@ -29,23 +29,19 @@ export class ConnectionLimit {
   admit(): boolean {
     if (this.#open >= this.#max && !this.#closeOne()) return false;
     this.#open += 1;
-    if (this.#open >= this.#triedAt + SPARE_DESCRIPTORS / 2) {
-      this.#triedAt = this.#open;
-      if (!canOpen(this.#folder)) this.#lower();
-    }
+    if (this.#open < this.#triedAt + SPARE_DESCRIPTORS / 2) return true;
+    this.#triedAt = this.#open;
+    if (canOpen(this.#folder)) return true;
+    // Log files need the descriptors that are left.
+    this.#triedAt = 0;
+    this.#max = Math.max(CONNECTIONS_MIN, this.#open - SPARE_DESCRIPTORS / 2);
+    for (let open = this.#open; open > this.#max && this.#closeOne(); open--);
     return true;
   }
 
   /** Must be called when an admitted connection has closed. */
   closed(): void {
     this.#open -= 1;
-  }
-
-  /** Called when few descriptors are left, because log files need some. */
-  #lower(): void {
-    this.#max = Math.max(CONNECTIONS_MIN, this.#open - SPARE_DESCRIPTORS / 2);
-    this.#triedAt = 0;
-    for (let open = this.#open; open > this.#max && this.#closeOne(); open--);
   }
 }
 

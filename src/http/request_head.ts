@@ -2,7 +2,7 @@
  * Parses request heads: request line and header section (RFC 9112 sections 3 and 5). Rejects
  * ambiguous heads, because they enable request smuggling.
  */
-import { HEADER_BYTES_MAX, HEADER_LINES_MAX } from "../limits.ts";
+import { HEADER_LINES_MAX } from "../limits.ts";
 import { type HttpRequest, MalformedRequestError } from "./message.ts";
 
 export interface RequestHead
@@ -32,14 +32,6 @@ export function checkHeadText(text: string): void {
       "the request head contains a control character or a line that does not end with CR LF",
     );
   }
-}
-
-/** Checks the size of a partial head. @throws {MalformedRequestError} if it is too long. */
-export function checkHeadSize(sizeBytes: number): void {
-  if (sizeBytes <= HEADER_BYTES_MAX) return;
-  throw new MalformedRequestError(
-    `request line and headers are longer than ${HEADER_BYTES_MAX} bytes`,
-  );
 }
 
 /** Parses a head in Latin-1, without its empty line. @throws {MalformedRequestError} */
