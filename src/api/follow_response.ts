@@ -5,37 +5,37 @@
 import type { Follow } from "../service/event_log.ts";
 import type { HttpResponse } from "../http/message.ts";
 
-const FOLLOW_HEADERS: HttpResponse["headers"] = {
-  "content-type": "application/x-ndjson",
-  "cache-control": "no-store",
-  "connection": "close",
-};
-
 /** The response to HEAD, which opens no session. */
-export const FOLLOW_HEAD: HttpResponse = { status: 200, headers: FOLLOW_HEADERS, body: null };
+export const FOLLOW_HEAD: HttpResponse = {
+  status: 200,
+  headers: {
+    "content-type": "application/x-ndjson",
+    "cache-control": "no-store",
+    "connection": "close",
+  },
+  body: null,
+};
 
 export function followResponse(follow: Follow): HttpResponse {
   /** The last record, once the session has ended while another is being sent. */
   let end: Uint8Array | null = null;
+  const close = () => {
+    follow.close();
+    return Promise.resolve({ done: true as const, value: undefined });
+  };
   // Not a generator, whose `return()` would block while a commit is awaited.
   const records: AsyncIterator<Uint8Array, undefined> = {
     async next() {
       const record = end ?? await follow.next();
       end = null;
-      if (record !== null) return { done: false, value: record };
-      follow.close();
-      return { done: true, value: undefined };
+      return record === null ? await close() : { done: false, value: record };
     },
-    // deno-lint-ignore require-await -- an AsyncIterator's return() returns a promise
-    async return() {
-      follow.close();
-      return { done: true, value: undefined };
-    },
+    return: close,
   };
   /** Ends the session. The rest of the current record is still sent, so every line is complete. */
   const onStall = () => {
     end = follow.end("buffer_exceeded", "the client read nothing for too long");
   };
   const body = { [Symbol.asyncIterator]: () => records };
-  return { status: 200, headers: FOLLOW_HEADERS, body, isEndless: true, onStall };
+  return { ...FOLLOW_HEAD, body, isEndless: true, onStall };
 }

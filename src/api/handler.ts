@@ -40,7 +40,7 @@ export interface HandlerOptions {
 /** Handles requests for one path and method; errors it throws become error documents. */
 type Endpoint = (request: HttpRequest, query: string) => Promise<HttpResponse>;
 
-/** Endpoints by method. HEAD is GET without a body. */
+/** Endpoints by method. The body of the response to HEAD is dropped. */
 type Route = ReadonlyMap<string, Endpoint>;
 
 const ABSOLUTE_FORM = /^https?:\/\/[^/?#]*/i;
@@ -80,8 +80,7 @@ export function createHandler(options: HandlerOptions): HttpHandler {
     const { path, query } = splitTarget(request.target);
     const route = routes.get(path);
     if (route === undefined) throw new ApiError("not_found", "no such path");
-    const endpoint = route.get(request.method === "HEAD" ? "GET" : request.method);
-    return endpoint?.(request, query) ?? methodNotAllowed(route);
+    return route.get(request.method)?.(request, query) ?? methodNotAllowed(route);
   };
   return async (request) => {
     let response;
@@ -167,8 +166,8 @@ export function createRoutes(
   const ingest = post(INGEST_BODY_BYTES_MAX, (body) => log.ingest(body));
   const retire = post(CONTROL_BODY_BYTES_MAX, (body) => log.retire(readRetireRequest(body)));
   return new Map([
-    ["/v1/events", new Map([["GET", getEvents], ["POST", ingest]])],
-    ["/v1/streams", new Map([["GET", getStreams]])],
+    ["/v1/events", new Map([["GET", getEvents], ["HEAD", getEvents], ["POST", ingest]])],
+    ["/v1/streams", new Map([["GET", getStreams], ["HEAD", getStreams]])],
     ["/v1/sources/retire", new Map([["POST", retire]])],
   ]);
 }
@@ -181,8 +180,7 @@ function checkHost(request: HttpRequest): void {
 }
 
 function methodNotAllowed(route: Route): HttpResponse {
-  const methods = route.has("GET") ? [...route.keys(), "HEAD"] : [...route.keys()];
-  const allow = methods.sort().join(", ");
+  const allow = [...route.keys()].join(", ");
   const error = new ApiError("method_not_allowed", `method not allowed; use ${allow}`);
   return { ...errorResponse(error), headers: { ...JSON_HEADERS, allow } };
 }

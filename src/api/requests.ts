@@ -114,7 +114,13 @@ function readLimit(parameters: Parameters, limits: PageLimits, code: ErrorCode):
 export function parseQuery(query: string, knownNames: readonly string[]): Parameters {
   const parameters = new Map<string, string>();
   if (query === "") return parameters;
-  checkEncoding(query);
+  try {
+    // Rejects what URLSearchParams would replace or keep.
+    decodeURIComponent(query);
+  } catch {
+    const message = `query string has malformed percent-encoding in ${quoteShort(query)}`;
+    throw new ApiError("invalid_request", message);
+  }
   // Without the `&`, a question mark at the start would be dropped.
   for (const [name, value] of new URLSearchParams(`&${query}`)) {
     if (!knownNames.includes(name)) throw parameterError("unknown", name);
@@ -122,16 +128,6 @@ export function parseQuery(query: string, knownNames: readonly string[]): Parame
     parameters.set(name, value);
   }
   return parameters;
-}
-
-/** Rejects what `URLSearchParams` would replace or keep. */
-function checkEncoding(query: string): void {
-  try {
-    decodeURIComponent(query);
-  } catch {
-    const message = `query string has malformed percent-encoding in ${quoteShort(query)}`;
-    throw new ApiError("invalid_request", message);
-  }
 }
 
 function parameterError(fault: string, name: string): ApiError {

@@ -49,8 +49,7 @@ test("docs/openapi.yaml: lists exactly the routes and methods of the service", (
   const routes = createRoutes(options, new ResponseMemory(), () => assert.fail());
   assert.deepEqual(DOCUMENT.paths, [...routes.keys()]);
   for (const [path, route] of routes) {
-    const methods = [...route.keys(), ...(route.has("GET") ? ["HEAD"] : [])];
-    assert.deepEqual(DOCUMENT.methodsOf(path).sort(), methods.sort(), path);
+    assert.deepEqual(DOCUMENT.methodsOf(path).sort(), [...route.keys()].sort(), path);
   }
 });
 
