@@ -47,6 +47,9 @@ const HEAD_END = Buffer.from("\r\n\r\n");
 const HEAD_START = "HEAD ";
 /** A longer head is not kept between requests. */
 const KEPT_HEAD_BYTES_MAX = 1024;
+const CONNECTION_LOST = new MalformedRequestError(
+  "the connection closed before the request body was complete, so nothing was written",
+);
 const CR = 0x0d;
 const LF = 0x0a;
 
@@ -235,7 +238,7 @@ export class Connection {
       const end = body.push(input);
       this.#input = end === input.length ? NOTHING : input.subarray(end);
     }
-    if (this.#hasEnded) body.fail(connectionLost());
+    if (this.#hasEnded) body.fail(CONNECTION_LOST);
     return body;
   }
 
@@ -285,7 +288,7 @@ export class Connection {
   /** Handles a half-close by the client, which may still be reading. */
   #endInput(): void {
     this.#hasEnded = true;
-    this.#body?.fail(connectionLost());
+    this.#body?.fail(CONNECTION_LOST);
     if (this.#isAnsweringEndlessly) this.destroy();
     else if (!this.#isBusy) this.#finish();
   }
@@ -299,11 +302,6 @@ export class Connection {
     this.#stopIdle();
     this.#host.headWatch.stop(this.destroy);
     this.#host.writeWatch.stop(this.destroy);
-    this.#body?.fail(connectionLost());
+    this.#body?.fail(CONNECTION_LOST);
   }
-}
-
-function connectionLost(): MalformedRequestError {
-  const message = "the connection closed before the request body was complete";
-  return new MalformedRequestError(`${message}, so nothing was written`);
 }
