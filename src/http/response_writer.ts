@@ -125,7 +125,7 @@ export class ResponseWriter {
 
   /** Returns whether the socket is still writable. */
   #write(data: string | Uint8Array): boolean {
-    return this.#isGone || this.#socket.write(data);
+    return !this.#isGone && this.#socket.write(data);
   }
 
   #writeWhole(response: string | Uint8Array): true | Promise<boolean> {
