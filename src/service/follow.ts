@@ -145,7 +145,8 @@ export class FollowSession implements Watcher {
     if (page.exhausted) this.#phase = "caught_up";
     // A snapshot always yields at least one record, and a long scan reports its position.
     const isReporting = this.#sentAfter === undefined || !page.exhausted;
-    if (page.record !== null || !isReporting || !isWanted()) return page.record;
+    const isCutShort = !page.exhausted && !isWanted();
+    if (page.record !== null || !isReporting || isCutShort) return page.record;
     return this.#emptyRecord("snapshot", snapshot);
   }
 
