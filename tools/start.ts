@@ -23,7 +23,7 @@ async function start(): Promise<void> {
   if (fault !== null) throw operationalError(fault);
   const configPath = join(DIR, "service.toml");
   // An edited configuration is accepted here. Only `init` requires the original one.
-  if (!existsSync(configPath)) report(`${await init(DIR, report)} ${DIR}`);
+  if (!existsSync(configPath)) report(`${await init(DIR)} ${DIR}`);
   const config = await loadConfig(configPath);
   await serve(config, { report, stop: catchSignals(report), onReady: () => report(hints(config)) });
 }

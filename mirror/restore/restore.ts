@@ -59,7 +59,7 @@ export async function restore(options: RestoreOptions): Promise<void> {
   if (!isKind(configPath, "file")) {
     // A wrong URL is refused before anything is created.
     if (segments !== undefined) await openStored(segments);
-    await init(dir, report);
+    await init(dir);
   }
   const config = await loadConfig(configPath);
   // A deployment may consist of only the configuration, copied from the lost machine.

@@ -6,7 +6,6 @@ import { randomBytes } from "node:crypto";
 import { statSync } from "node:fs";
 import { mkdir, open, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { parseConfig } from "./config.ts";
 import { CONFIG_TEMPLATE } from "./config_template.ts";
 import {
   absolutePath,
@@ -18,7 +17,7 @@ import {
   isKind,
   statOf,
 } from "./deployment.ts";
-import { CommandError, operationalError } from "./exit.ts";
+import { operationalError } from "./exit.ts";
 import { foreignFolder } from "./ownership.ts";
 import { errorCode } from "../log/storage/storage.ts";
 import { describeError } from "../log/storage/system_error.ts";
@@ -34,28 +33,11 @@ export type InitOutcome = "initialized" | "already initialized";
  * Creates or validates the deployment in `dir`; `deployment.ts` lists its files.
  * @throws {CommandError} with exit status 1 if an entry is unexpected; nothing existing is changed.
  */
-export async function init(dir: string, report: (line: string) => void): Promise<InitOutcome> {
-  const path = absolutePath(dir);
-  const outcome = await initFolder(path);
-  warnOfConfig(join(path, CONFIG_FILE), report);
-  return outcome;
-}
-
-/** Warns if the socket path exceeds the platform's limit because the directory's path is long. */
-function warnOfConfig(path: string, report: (line: string) => void): void {
-  try {
-    parseConfig(path, CONFIG_TEMPLATE);
-  } catch (error) {
-    if (!(error instanceof CommandError)) throw error;
-    report(`${error.message}; change it before running serve`);
-  }
-}
-
-async function initFolder(dir: string): Promise<InitOutcome> {
-  const paths = deploymentPaths(dir);
+export async function init(dir: string): Promise<InitOutcome> {
+  const paths = deploymentPaths(absolutePath(dir));
   const outer = deploymentPaths(dirname(paths.dir));
   if (outer.data === paths.dir && isKind(outer.config, "file")) {
-    throw operationalError(`${dir}: is the data directory of the deployment ${outer.dir}`);
+    throw operationalError(`${paths.dir}: is the data directory of the deployment ${outer.dir}`);
   }
   await createFolder(paths.dir);
   if (isKind(paths.config, "file")) return await validate(paths);

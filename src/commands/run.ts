@@ -46,7 +46,7 @@ async function runCommand(invocation: Invocation, terminal: Terminal): Promise<v
     case "init": {
       const { init } = await import("./init.ts");
       const { dir = "." } = invocation;
-      return report(`${await init(dir, report)} ${dir}`);
+      return report(`${await init(dir)} ${dir}`);
     }
   }
   const { command, dir, options } = invocation;

@@ -22,13 +22,12 @@ import { runCli, withFolder, withInitialized } from "../../tools/support/program
 import { treeOf } from "../support/file_tree.ts";
 import { skipLoudly } from "../faults/support/skip.ts";
 
-const quiet = () => {};
 /** A user that owns nothing else. */
 const NOBODY = 65534;
 
 async function assertRefused(dir: string, culprit: string): Promise<void> {
   const before = await treeOf(dir);
-  await assert.rejects(init(dir, quiet), (error) => {
+  await assert.rejects(init(dir), (error) => {
     assert.ok(error instanceof CommandError, String(error));
     assert.equal(error.exitStatus, EXIT_FAILURE);
     assert.ok(error.message.includes(culprit), error.message);
@@ -62,7 +61,7 @@ async function assertComplete(dir: string): Promise<void> {
 test("init() creates 0700 directories with parents, a 0600 configuration and an empty log", () =>
   withFolder(async (folder) => {
     const dir = join(folder, "a", "b", "deployment");
-    assert.equal(await init(dir, quiet), "initialized");
+    assert.equal(await init(dir), "initialized");
     await assertComplete(dir);
     for (const path of ["a", "a/b", "a/b/deployment", "a/b/deployment/data"]) {
       assert.equal((await lstat(join(folder, path))).mode & 0o777, 0o700);
@@ -73,12 +72,12 @@ test("init() creates 0700 directories with parents, a 0600 configuration and an 
 test("init() keeps unrelated files next to a deployment, and rewrites nothing of a complete one", () =>
   withFolder(async (dir) => {
     await place(dir, { "notes.md": "mine", src: FOLDER, link: "-> nowhere" });
-    assert.equal(await init(dir, quiet), "initialized");
+    assert.equal(await init(dir), "initialized");
     assert.equal(await readFile(join(dir, "notes.md"), "utf8"), "mine");
     assert.deepEqual(await readdir(dir), ["data", "link", "notes.md", "service.toml", "src"]);
     await utimes(join(dir, "service.toml"), 1000, 1000);
     const before = await treeOf(dir);
-    assert.equal(await init(dir, quiet), "already initialized");
+    assert.equal(await init(dir), "already initialized");
     assert.deepEqual(await treeOf(dir), before);
   }));
 
@@ -86,7 +85,7 @@ test("init() follows a symlink to the deployment directory", () =>
   withFolder(async (folder) => {
     await mkdir(join(folder, "real"));
     await symlink("real", join(folder, "link"));
-    assert.equal(await init(join(folder, "link"), quiet), "initialized");
+    assert.equal(await init(join(folder, "link")), "initialized");
     await assertComplete(join(folder, "real"));
   }));
 
@@ -103,16 +102,16 @@ for (const [name, entries] of CUT_OFF) {
   test(`init() completes a run that was interrupted ${name}`, () =>
     withFolder(async (dir) => {
       await place(dir, entries);
-      assert.equal(await init(dir, quiet), "initialized");
+      assert.equal(await init(dir), "initialized");
       await assertComplete(dir);
-      assert.equal(await init(dir, quiet), "already initialized");
+      assert.equal(await init(dir), "already initialized");
     }));
 }
 
 test("init() run several times concurrently creates one complete deployment", () =>
   withFolder(async (folder) => {
     const dir = join(folder, "deployment");
-    const outcomes = await Promise.all(Array.from({ length: 16 }, () => init(dir, quiet)));
+    const outcomes = await Promise.all(Array.from({ length: 16 }, () => init(dir)));
     assert.ok(outcomes.includes("initialized"));
     await assertComplete(dir);
   }));
@@ -178,7 +177,7 @@ const COMMITTED: [name: string, culprit: string, moved: string, entries: Entries
 for (const [name, culprit, moved, entries] of COMMITTED) {
   test(`init() on a deployment refuses ${name} and leaves it unchanged`, () =>
     withFolder(async (dir) => {
-      await init(dir, quiet);
+      await init(dir);
       if (moved !== "") await rename(join(dir, moved), join(dir, "moved"));
       await place(dir, entries);
       await assertRefused(dir, culprit);
@@ -200,15 +199,15 @@ const STARTED: Entries = {
 test("init() accepts log files, the socket and old files in the data directory", () =>
   withFolder(async (dir) => {
     await place(dir, OLD_FILES);
-    assert.equal(await init(dir, quiet), "initialized");
+    assert.equal(await init(dir), "initialized");
     await place(dir, STARTED);
-    assert.equal(await init(dir, quiet), "already initialized");
+    assert.equal(await init(dir), "already initialized");
     const others = { "data/log/.lock": "", "data/log/manifest.json": "", "data/log/index": FOLDER };
     await place(dir, others);
     const server = createServer();
     await new Promise<void>((resolve) => server.listen(join(dir, "data/ground.sock"), resolve));
     try {
-      assert.equal(await init(dir, quiet), "already initialized");
+      assert.equal(await init(dir), "already initialized");
     } finally {
       await new Promise((resolve) => server.close(resolve));
     }
@@ -223,7 +222,7 @@ test("init() refuses a path with a file or a symlink to nothing as a parent", ()
       const message = `${join(folder, name)}: not a directory; choose another path`;
       // For `data`, init also checks whether it is in a deployment.
       for (const dir of [name, join(name, "deployment"), join(name, "data")]) {
-        await assert.rejects(init(join(folder, dir), quiet), { name: "CommandError", message });
+        await assert.rejects(init(join(folder, dir)), { name: "CommandError", message });
       }
     }
     assert.equal(await readFile(join(folder, "file"), "utf8"), "");
@@ -233,8 +232,8 @@ test("init() refuses a path with a file or a symlink to nothing as a parent", ()
 test("init() refuses the data directory of a deployment", () =>
   withInitialized(async (dir) => {
     const data = join(dir, "data");
-    await assert.rejects(init(data, quiet), /data: is the data directory of the deployment /);
-    assert.equal(await init(dir, quiet), "already initialized");
+    await assert.rejects(init(data), /data: is the data directory of the deployment /);
+    assert.equal(await init(dir), "already initialized");
   }));
 
 test("init ends in a file system without directories to create", async (context) => {
@@ -244,21 +243,6 @@ test("init ends in a file system without directories to create", async (context)
   assert.equal(code, 1);
   assert.match(stderr, /^\/proc\/none: cannot be created: .*; choose another path\n$/);
 });
-
-test("init warns of a socket path that is too long to serve", () =>
-  withFolder(async (folder) => {
-    const dir = join(folder, "d".repeat(100));
-    for (const outcome of ["initialized", "already initialized"]) {
-      const { code, stderr } = await runCli(["init", dir]);
-      assert.equal(code, 0);
-      const [warning, last] = stderr.split("\n");
-      assert.match(
-        warning!,
-        /service\.toml: \[server\] socket must be at most 10[37] bytes .*serve$/,
-      );
-      assert.equal(last, `${outcome} ${dir}`);
-    }
-  }));
 
 test("init exits 0 or 1 and reports only on standard error", () =>
   withFolder(async (folder) => {
@@ -283,7 +267,7 @@ for (const place of [".", "data", "data/log"]) {
       await assertRefused(dir, `${join(dir, place)}: owned by ${process.getuid!()}:`);
       await assertRefused(dir, "with mode 0777");
       await chmod(join(dir, place), 0o700);
-      assert.equal(await init(dir, quiet), "initialized");
+      assert.equal(await init(dir), "initialized");
     }));
 
   test(`init() run by root refuses a deployment of which another user owns ${place}`, (context) => {

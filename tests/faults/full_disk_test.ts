@@ -117,7 +117,7 @@ for (const [title, mount] of DISKS) {
         if (typeof disk === "string") return skipLoudly(context, disk);
         const deployment = new SmallDeployment(disk);
         try {
-          await init(disk.dir, () => {});
+          await init(disk.dir);
           await run(deployment);
         } finally {
           await deployment.dispose();

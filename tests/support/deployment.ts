@@ -131,7 +131,7 @@ export class Deployment {
 export function withDeployment<T>(use: (deployment: Deployment) => Promise<T>): Promise<T> {
   return withFolder(async (folder) => {
     const dir = join(folder, "demo");
-    await init(dir, () => {});
+    await init(dir);
     const deployment = new Deployment(folder, dir);
     try {
       return await use(deployment);

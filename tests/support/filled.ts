@@ -9,7 +9,7 @@ export const COMMIT_EVENTS = 1000;
 
 /** Creates a deployment in `dir` whose tail holds `commits` single-batch commits. */
 export async function fillDeployment(dir: string, commits: number): Promise<void> {
-  await init(dir, () => {});
+  await init(dir);
   const log = await openLog(realOptions(join(dir, "data", "log")));
   const events = Array.from({ length: COMMIT_EVENTS }, (_, number) => ({
     recordKey: `${number}`,

@@ -19,7 +19,7 @@ const [signals, command, dir] = process.argv.slice(2) as [string, string, string
 const terminal = { ...TERMINAL, stop: catchSignals(TERMINAL.report) };
 
 async function prepare(): Promise<() => Promise<unknown>> {
-  if (command === "init") return () => init(dir, TERMINAL.report);
+  if (command === "init") return () => init(dir);
   const config = await loadConfig(join(dir, "service.toml"));
   return command === "seal"
     ? () => seal(config, terminal)

@@ -58,7 +58,7 @@ export class ServedLog {
    * be short and not every file system supports sockets.
    */
   static async create(options: ServedLogOptions): Promise<ServedLog> {
-    await init(options.dir, () => {});
+    await init(options.dir);
     const log = new ServedLog(options, await mkdtemp(join(await realpath(tmpdir()), "soak-")));
     const config = await readFile(log.#configPath, "utf8");
     const socket = `socket = ${JSON.stringify(log.socketPath)}`;

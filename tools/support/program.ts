@@ -254,7 +254,7 @@ export async function withFolder<T>(use: (folder: string) => Promise<T>): Promis
 /** Runs `use` with the directory of a new deployment. */
 export function withInitialized<T>(use: (dir: string) => Promise<T>): Promise<T> {
   return withFolder(async (dir) => {
-    await init(dir, () => {});
+    await init(dir);
     return await use(dir);
   });
 }

@@ -66,7 +66,7 @@ async function append(logDir: string, batchId: string): Promise<void> {
 export async function makeWhole(dir: string): Promise<WholeDeployment> {
   const logDir = join(dir, "data", "log");
   await mkdir(dir);
-  await init(dir, () => {});
+  await init(dir);
   await append(logDir, "sealed");
   await runOn(dir, ["seal"]);
   await append(logDir, "pending");

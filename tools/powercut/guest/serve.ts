@@ -22,7 +22,7 @@ const { report } = TERMINAL;
 try {
   writeFileSync("/tmp/loaded", "");
   await once(process.stdin, "data");
-  if (!existsSync(configPath)) await init(dirname(configPath), report);
+  if (!existsSync(configPath)) await init(dirname(configPath));
   const config = await loadConfig(configPath);
   // A broken connection closes both sides, and the client on the host retries.
   const gateway = createServer((client) =>
