@@ -30,8 +30,6 @@ import { openToOthers } from "./ownership.ts";
 import { counted } from "./progress.ts";
 import { runAsWriter } from "./writer_lock.ts";
 
-/** The duration of a startup that takes longer than this is reported. */
-const SLOW_START_MS = 2_000;
 /** Timeout for an existing socket to accept or refuse a connection. */
 const SOCKET_PROBE_TIMEOUT_MS = 1000;
 /** Interval between checks of the clock. */
@@ -72,7 +70,6 @@ async function serveFolder(
   const tellCounters = () => report(counters.line(sizes()));
   // The signal's default action would end the process.
   process.on("SIGUSR2", tellCounters);
-  const startedAtMs = performance.now();
   const log = await openEventLog({
     storage: counters.ofSyncs(fileStorage(logDir)),
     clockMs: Date.now,
@@ -95,7 +92,7 @@ async function serveFolder(
   const clockTimer = setInterval(() => lookAtClock(log.frontier), CLOCK_CHECK_MS);
   try {
     if (stop.aborted) return;
-    report(opened(log.size, performance.now() - startedAtMs));
+    report(opened(log.size));
     lookAtClock(log.frontier);
     const handler = counters.ofResponses(createHandler({ log, token, replay, report }));
     await findLoss();
@@ -121,12 +118,9 @@ async function serveFolder(
   }
 }
 
-/** Describes the log, and how long a slow startup took. */
-function opened(size: EventLogService["size"], durationMs: number): string {
-  const { log_events, segments, tail_bytes } = size;
+function opened({ log_events, segments, tail_bytes }: EventLogService["size"]): string {
   const events = `a log of ${counted(log_events)} events`;
-  const took = durationMs < SLOW_START_MS ? "" : ` in ${(durationMs / 1000).toFixed(1)} s`;
-  return `opened ${events}${took}; segments: ${segments}, tail: ${counted(tail_bytes)} bytes`;
+  return `opened ${events}; segments: ${segments}, tail: ${counted(tail_bytes)} bytes`;
 }
 
 /** Starts the server. @throws {CommandError} with exit status 1 if the socket cannot be bound. */
