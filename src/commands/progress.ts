@@ -6,19 +6,15 @@ export const PROGRESS_INTERVAL_MS: number = 200;
 
 /** Starts showing progress. @param verb past participle shown first, such as `verified`. */
 export function startProgress(terminal: Pick<Output, "showProgress">, verb: string) {
-  const startedAtMs = performance.now();
-  let shownAtMs = startedAtMs;
+  let shownAtMs = performance.now();
   return {
     /** Shows the number of events done and the total known so far. Throttled. */
     update(done: number, total: number): void {
       const nowMs = performance.now();
       if (nowMs - shownAtMs < PROGRESS_INTERVAL_MS) return;
       shownAtMs = nowMs;
-      const leftS = Math.ceil((nowMs - startedAtMs) / 1000 * (total - done) / done);
-      const rest = done > 0 && total > done
-        ? ` of ${counted(total)} events, ${leftS} s left`
-        : " events";
-      terminal.showProgress(`${verb} ${counted(done)}${rest}`);
+      const ofTotal = total > done ? ` of ${counted(total)}` : "";
+      terminal.showProgress(`${verb} ${counted(done)}${ofTotal} events`);
     },
     /** Clears the display; must precede other output. */
     end: () => terminal.showProgress(""),

@@ -27,8 +27,8 @@ test("startProgress() shows at most one message per interval, and clears it", (c
   progress.update(5, 9);
   progress.end();
   assert.deepEqual(shown, [
-    "verified 2 of 9 events, 1 s left",
-    "verified 5 of 9 events, 1 s left",
+    "verified 2 of 9 events",
+    "verified 5 of 9 events",
     "",
   ]);
 });
@@ -63,8 +63,8 @@ test("seal and verify clear their progress before they report", (context) =>
     assert.deepEqual([...new Set(verified.slice(4))], ["[]"]);
 
     const sealed = await toldBy(context, (terminal) => seal(config, terminal));
-    assert.match(sealed[0]!, /^\[sealed 1,000 of 2,000 events, \d+ s left\]$/);
-    assert.deepEqual(sealed.slice(1, 3), ["[sealed 2,000 events]", "[]"]);
+    const shown = ["[sealed 1,000 of 2,000 events]", "[sealed 2,000 events]", "[]"];
+    assert.deepEqual(sealed.slice(0, 3), shown);
     assert.match(sealed[3]!, /^sealed segments\//);
     assert.deepEqual(sealed.slice(4), ["[]", "sealed 2,000 events in total; new segments: 1"]);
   }));
