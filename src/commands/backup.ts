@@ -16,7 +16,14 @@ import { isNoRoom } from "../log/storage/storage.ts";
 import { lockFile } from "../runtime/file_lock.ts";
 import type { Options } from "./arguments.ts";
 import * as configs from "./config.ts";
-import { absolutePath, CONFIG_FILE, entryKind, isKind, requireLogFolder } from "./deployment.ts";
+import {
+  absolutePath,
+  CONFIG_FILE,
+  entryKind,
+  isKind,
+  isWithin,
+  requireLogFolder,
+} from "./deployment.ts";
 import { operationalError, usageError } from "./exit.ts";
 import { createFolder, sync } from "./init.ts";
 import { startProgress } from "./progress.ts";
@@ -48,7 +55,7 @@ export async function backup(
   terminal: Terminal,
 ): Promise<void> {
   configs.requireSupported(config, "backup");
-  requireLogFolder(join(config.dataDir, "log"));
+  requireLogFolder(config.dataDir);
   const path = absolutePath(dir);
   let existing = path;
   while (!existsSync(existing)) existing = dirname(existing);
@@ -178,10 +185,6 @@ async function configOfCopy({ path }: configs.Config, dir: string) {
     if (isWithin(dataDir, dir)) return { text: candidate, dataPath: relative(dir, dataDir) };
   }
   throw usageError(`${path}: [data] dir cannot be changed in the copy; put it on its own line`);
-}
-
-function isWithin(path: string, folder: string): boolean {
-  return path === folder || path.startsWith(`${folder}/`);
 }
 
 /** Returns how to link a file of the last copy, unless there is a symlink in its path. */

@@ -11,7 +11,7 @@ import { parse, TomlDate, TomlError } from "smol-toml";
 import { TOKEN_BYTES_MAX } from "../limits.ts";
 import { SOCKET_PATH_BYTES_MAX } from "../socket_path.ts";
 import { CONFIG_TEMPLATE } from "./config_template.ts";
-import { absolutePath } from "./deployment.ts";
+import { absolutePath, isWithin } from "./deployment.ts";
 import { CommandError, EXIT_UNSUPPORTED, usageError } from "./exit.ts";
 import { errorCode } from "../log/storage/storage.ts";
 import { describeError } from "../log/storage/system_error.ts";
@@ -204,8 +204,7 @@ function checkSocketPath({ dataDir, socketPath }: Config, fail: Fail): void {
     const rule = `must be at most ${SOCKET_PATH_BYTES_MAX} bytes as an absolute path`;
     fail("[server] socket", rule, `${sizeBytes} bytes: ${socketPath}`);
   }
-  const logDir = join(dataDir, "log");
-  if (socketPath === logDir || socketPath.startsWith(`${logDir}/`)) {
+  if (isWithin(socketPath, join(dataDir, "log"))) {
     fail("[server] socket", "must be outside the log directory", socketPath);
   }
 }

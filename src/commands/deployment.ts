@@ -34,6 +34,10 @@ export function absolutePath(path: string): string {
   throw usageError(`${path}: its absolute path is not valid UTF-8; rename the directory`);
 }
 
+export function isWithin(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(`${folder}/`);
+}
+
 type EntryKind = "file" | "directory" | "socket" | "symlink" | "special file";
 
 const LOG_ENTRIES = new Map<string, readonly EntryKind[]>([
@@ -93,9 +97,10 @@ export function checkUncommitted(paths: DeploymentPaths): void {
   throw operationalError(`${paths.log}: ${reason}`);
 }
 
-/** Requires a directory at `logDir`. @throws {CommandError} if it is missing or a symlink. */
-export function requireLogFolder(logDir: string): void {
-  if (isKind(logDir, "directory")) return;
+/** Returns the log directory. @throws {CommandError} if it is missing or a symlink. */
+export function requireLogFolder(dataDir: string): string {
+  const logDir = join(dataDir, "log");
+  if (isKind(logDir, "directory")) return logDir;
   throw operationalError(`${logDir}: no such directory; ${MISSING_ADVICE}, or set [data] dir`);
 }
 

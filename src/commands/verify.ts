@@ -3,7 +3,6 @@
  * aborts it without a result.
  */
 import { once } from "node:events";
-import { join } from "node:path";
 import { idTimeMs } from "../event/event_id.ts";
 import { formatTimestamp } from "../event/timestamp.ts";
 import { fileStorage } from "../log/storage/file_storage.ts";
@@ -26,18 +25,13 @@ export async function verify(
 ): Promise<void> {
   const chain = options.chain !== undefined;
   if (chain) requireSupported(config, "verify --chain");
+  const logDir = requireLogFolder(config.dataDir);
   const progress = startProgress(terminal, "verified");
-  const logDir = join(config.dataDir, "log");
-  try {
-    requireLogFolder(logDir);
-    const settings = { chain, folder: logDir, onProgress: progress.update };
-    const verifying = verifyLog(fileStorage(logDir), settings);
-    const verification = await Promise.race([verifying, interruption(terminal)]);
-    progress.end();
-    conclude(logDir, verification, terminal);
-  } finally {
-    progress.end();
-  }
+  const settings = { chain, folder: logDir, onProgress: progress.update };
+  const verifying = verifyLog(fileStorage(logDir), settings);
+  const verification = await Promise.race([verifying, interruption(terminal)])
+    .finally(progress.end);
+  conclude(logDir, verification, terminal);
 }
 
 /** Prints the report. @throws {CommandError} with exit status 3 and a line per damaged file. */

@@ -17,8 +17,7 @@ export async function runAsWriter(
   write: (logDir: string) => Promise<void>,
 ): Promise<void> {
   requireSupported(config, command);
-  const logDir = join(config.dataDir, "log");
-  requireLogFolder(logDir);
+  const logDir = requireLogFolder(config.dataDir);
   const release = await takeWriterLock(join(logDir, LOCK_FILE));
   try {
     await write(logDir);

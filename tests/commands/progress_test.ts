@@ -60,7 +60,7 @@ test("seal and verify clear their progress before they report", (context) =>
     assert.deepEqual(verified.slice(0, 2), ["[verified 2,000 events]", "[]"]);
     assert.match(verified[2]!, /^\{"ok":true,/);
     assert.match(verified[3]!, /^verified the log through event /);
-    assert.deepEqual([...new Set(verified.slice(4))], ["[]"]);
+    assert.equal(verified.length, 4);
 
     const sealed = await toldBy(context, (terminal) => seal(config, terminal));
     const shown = ["[sealed 1,000 of 2,000 events]", "[sealed 2,000 events]", "[]"];
