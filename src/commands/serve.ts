@@ -67,9 +67,8 @@ async function serveFolder(
 ): Promise<void> {
   const counters = new Counters();
   let sizes = () => ({});
-  const tellCounters = () => report(counters.line(sizes()));
   // The signal's default action would end the process.
-  process.on("SIGUSR2", tellCounters);
+  process.on("SIGUSR2", () => report(counters.line(sizes())));
   const log = await openEventLog({
     storage: counters.ofSyncs(fileStorage(logDir)),
     clockMs: Date.now,
@@ -110,11 +109,7 @@ async function serveFolder(
   } finally {
     clearInterval(lossTimer);
     clearInterval(clockTimer);
-    try {
-      await log.close();
-    } finally {
-      process.off("SIGUSR2", tellCounters);
-    }
+    await log.close();
   }
 }
 
