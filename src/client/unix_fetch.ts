@@ -101,10 +101,7 @@ async function toResponse(
   toFailure: (cause: unknown) => unknown,
 ): Promise<Response> {
   const status = incoming.statusCode ?? 0;
-  const headers = new Headers();
-  for (let at = 0; at + 1 < incoming.rawHeaders.length; at += 2) {
-    headers.append(incoming.rawHeaders[at] ?? "", incoming.rawHeaders[at + 1] ?? "");
-  }
+  const headers = new Headers(incoming.headers as Record<string, string>);
   const hasBody = method !== "HEAD" && !NULL_BODY_STATUSES.includes(status);
   // The connection is free once the empty response has been read to its end.
   if (!hasBody) await once(incoming.resume(), "close");
