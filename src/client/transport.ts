@@ -145,11 +145,11 @@ export class Transport {
   }
 
   /** Sends a request once and returns the response once its head has arrived. */
-  async send(request: ApiRequest, signal: AbortSignal | undefined): Promise<Response> {
+  async send(request: ApiRequest, signal: AbortSignal): Promise<Response> {
     const { method, body } = request;
     const headers = new Headers(this.#headers);
     if (body !== undefined) headers.set("content-type", "application/json");
-    const init = { method, headers, ...(body && { body }), ...(signal && { signal }) };
+    const init = { method, headers, signal, ...(body && { body }) };
     const response = await this.#fetch(ORIGIN + targetOf(request), init).catch((cause) => {
       throw requestError(nameOf(request), cause);
     });
