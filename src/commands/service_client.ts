@@ -77,10 +77,8 @@ async function firstAnswer(
     return await readFrontier(config, options, signal);
   } catch (error) {
     if (!(error instanceof ConnectionError)) throw error;
-    // The messages around the first cause name the request and the socket once more.
-    let { cause } = error;
-    while (cause instanceof Error && cause.cause instanceof Error) cause = cause.cause;
-    const { message } = cause instanceof Error ? cause : error;
+    // The message around the cause names the request, too.
+    const { message } = error.cause instanceof Error ? error.cause : error;
     throw operationalError(`no service answers: ${message}; ${start}`, error);
   } finally {
     clearTimeout(timer);
