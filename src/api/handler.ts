@@ -35,6 +35,8 @@ export interface HandlerOptions {
   admission?: Admission;
   /** Reports an unexpected error in one line that contains no payload or token. */
   report: (line: string) => void;
+  /** Called with each response before it is sent. */
+  onResponse?: (response: HttpResponse) => void;
 }
 
 /** Handles requests for one path and method; errors it throws become error documents. */
@@ -65,7 +67,7 @@ const OVERLOADED = errorResponse(
 
 /** Creates the handler for the HTTP API. The handler never throws. */
 export function createHandler(options: HandlerOptions): HttpHandler {
-  const { log, token, report } = options;
+  const { log, token, report, onResponse } = options;
   const isAuthorized = createAuthorizer(token);
   const memory = new ResponseMemory();
   const reportFailure = ({ method, target }: HttpRequest, error: unknown) => {
@@ -93,6 +95,7 @@ export function createHandler(options: HandlerOptions): HttpHandler {
         response = INTERNAL_ERROR;
       }
     }
+    onResponse?.(response);
     if (log.isPoisoned) {
       response = { ...response, headers: { ...response.headers, ...WRITER_POISONED } };
     }

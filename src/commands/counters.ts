@@ -1,6 +1,6 @@
 /** Counters for `serve` since startup, printed as one line of JSON. */
 import process from "node:process";
-import type { HttpHandler, HttpResponse } from "../http/message.ts";
+import type { HttpResponse } from "../http/message.ts";
 import type { Storage } from "../log/storage/storage.ts";
 
 /** Number of recent syncs from which percentiles are computed. */
@@ -11,18 +11,13 @@ export class Counters {
   #syncs = 0;
   readonly #syncsMs: number[] = [];
 
-  /** Wraps a handler to count its error documents by code. */
-  ofResponses(handler: HttpHandler): HttpHandler {
-    const count = (response: HttpResponse) => {
-      if (response.status >= 400 && typeof response.body === "string") {
-        // The code comes first. Parsing a document of many errors would take long.
-        const [, error = "other"] = /^\{"error":"(\w+)"/.exec(response.body) ?? [];
-        this.#refusals[error] = (this.#refusals[error] ?? 0) + 1;
-      }
-      return response;
-    };
-    return (request) => handler(request).then(count);
-  }
+  /** Counts a response that is an error document by its code. */
+  readonly addResponse = ({ status, body }: HttpResponse): void => {
+    if (status < 400 || typeof body !== "string") return;
+    // The code comes first. Parsing a document of many errors would take long.
+    const [, error = "other"] = /^\{"error":"(\w+)"/.exec(body) ?? [];
+    this.#refusals[error] = (this.#refusals[error] ?? 0) + 1;
+  };
 
   /** Wraps a storage to time the syncs of its files. */
   ofSyncs(storage: Storage): Storage {

@@ -93,7 +93,8 @@ async function serveFolder(
     if (stop.aborted) return;
     report(opened(log.size));
     lookAtClock(log.frontier);
-    const handler = counters.ofResponses(createHandler({ log, token, replay, report }));
+    const onResponse = counters.addResponse;
+    const handler = createHandler({ log, token, replay, report, onResponse });
     await findLoss();
     await clearSocketPath(path);
     report(`serving ${path}`);

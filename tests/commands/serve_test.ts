@@ -247,7 +247,7 @@ test("serve prints its counters on SIGUSR2 as one line of JSON", () =>
   withServing(async (served) => {
     const { fetch } = served.serving;
     for (const batchId of ["1", "1", "2"]) await served.append(batchId);
-    await (await fetch("/nowhere")).text();
+    for (const method of ["GET", "HEAD"]) await (await fetch("/nowhere", { method })).text();
     const following = new AbortController();
     await fetch("/v1/events?follow=true", { signal: following.signal });
     signalChild(served.serving.child, "SIGUSR2");
@@ -269,7 +269,7 @@ test("serve prints its counters on SIGUSR2 as one line of JSON", () =>
       batches: 2,
       events: 2,
       duplicates: 1,
-      refusals: { not_found: 1 },
+      refusals: { not_found: 2 },
       followers: 1,
       log_events: 2,
       segments: 0,
