@@ -30,9 +30,9 @@ export class BatchQueue<Event extends QueuedEvent> {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #isDue = false;
   #unsent = 0;
-  /** Resolves once the batches so far have been sent; never rejects. */
+  /** Resolves once the batches so far have been sent; rejects with the first failure. */
   #sent: Promise<void> = Promise.resolve();
-  #failure: { error: unknown } | null = null;
+  #hasFailed = false;
   #room: PromiseWithResolvers<void> | null = null;
 
   /** @param send sends a batch; if it rejects, the queue fails, and sends nothing more. */
@@ -47,22 +47,22 @@ export class BatchQueue<Event extends QueuedEvent> {
 
   /** Resolves once the queue is not full. Rejects if it has failed. */
   async ready(): Promise<void> {
-    while (this.#failure === null && this.isFull) {
+    while (!this.#hasFailed && this.isFull) {
       this.#room ??= Promise.withResolvers();
       await this.#room.promise;
     }
-    this.#throwFailure();
+    if (this.#hasFailed) await this.#sent;
   }
 
   /** @param alone whether the event must have a batch of its own. */
   add(event: Event, alone = false): void {
-    this.#throwFailure();
     const { eventsMax, bytesMax, delayMs } = this.#limits;
     if (alone || this.#batchBytes + event.sizeBytes > bytesMax) this.#cut();
     this.#batch.push(event);
     this.#batchBytes += event.sizeBytes;
     this.#bufferedBytes += event.sizeBytes;
-    if (alone || this.#batch.length >= eventsMax || this.#batchBytes >= bytesMax) this.#cut();
+    const isWhole = this.#batch.length >= eventsMax || this.#batchBytes >= bytesMax;
+    if (alone || isWhole || this.#hasFailed) this.#cut();
     else if (delayMs < Infinity) this.#timer ??= setTimeout(() => this.#end(), delayMs);
   }
 
@@ -70,17 +70,12 @@ export class BatchQueue<Event extends QueuedEvent> {
   async flush(): Promise<void> {
     this.#cut();
     await this.#sent;
-    this.#throwFailure();
   }
 
   /** Sends the batches that are complete, but not the current one. */
   async drop(): Promise<void> {
     this.#batch = [];
     await this.flush();
-  }
-
-  #throwFailure(): void {
-    if (this.#failure !== null) throw this.#failure.error;
   }
 
   /** Ends the batch by time, but lets it grow while others are being sent. */
@@ -98,23 +93,16 @@ export class BatchQueue<Event extends QueuedEvent> {
     this.#batch = [];
     this.#batchBytes = 0;
     this.#unsent++;
-    this.#sent = this.#sent.then(async () => {
-      await this.#settle(events);
+    this.#sent = this.#sent.then(() => this.#send(events));
+    void this.#sent.catch((error) => {
+      this.#hasFailed = true;
+      for (const event of events) event.reject?.(error);
+    }).then(() => {
       this.#unsent--;
       this.#bufferedBytes -= sizeBytes;
       this.#room?.resolve();
       this.#room = null;
-      if (this.#failure !== null || this.#isDue && this.#unsent === 0) this.#cut();
+      if (this.#hasFailed || this.#isDue && this.#unsent === 0) this.#cut();
     });
-  }
-
-  async #settle(events: Event[]): Promise<void> {
-    try {
-      this.#throwFailure();
-      await this.#send(events);
-    } catch (error) {
-      this.#failure ??= { error };
-      for (const event of events) event.reject?.(error);
-    }
   }
 }
