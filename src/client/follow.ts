@@ -76,8 +76,8 @@ export class Follower<Payload> {
     const { timing } = this.#transport;
     const { signal, onReconnect, reconnect = isReconnectedAfter } = this.#options;
     const startedAtMs = timing.nowMs();
-    for (let failures = 1, sessions = 0;; failures++, sessions++) {
-      const reason = yield* this.#session(sessions > 0);
+    for (let failures = 1;; failures++) {
+      const reason = yield* this.#session(failures > 1);
       signal?.throwIfAborted();
       if (timing.nowMs() >= this.#soundAtMs) failures = 1;
       const durationMs = this.#transport.pauseAfter(reason, failures, startedAtMs);
