@@ -1,21 +1,20 @@
 /** Parses command-line arguments. */
 import { parseArgs } from "node:util";
+import { FULL_VERSION, VERSION } from "../version.ts";
 import {
   COMMAND_NAMES,
   type CommandName,
   COMMANDS,
   type OptionName,
   OPTIONS,
-  type Shell,
   SHELLS,
 } from "./command_table.ts";
 import { usageError } from "./exit.ts";
+import { completionsFor, manPage, usageText } from "./usage.ts";
 
-/** A parsed command line. Paths are as given. */
+/** What a command line asks for: a text to print, or a command. Paths are as given. */
 export type Invocation =
-  | { command: "help"; about: CommandName | null }
-  | { command: "version" | "man" }
-  | { command: "completions"; shell: Shell }
+  | { text: string }
   | { command: CommandName; dir: string | undefined; options: Options };
 
 /** Values of the options that were given; empty for those without a value. */
@@ -24,15 +23,8 @@ export type Options = Partial<Record<OptionName, string>>;
 /** Parses arguments. @throws {CommandError} with exit status 2 if they are invalid. */
 export function parseArguments(args: string[]): Invocation {
   const { options, positionals: [name, ...operands] } = splitArguments(args);
-  if (options.help !== undefined) {
-    return { command: "help", about: COMMAND_NAMES.find((known) => known === name) ?? null };
-  }
-  if (options.version !== undefined) return { command: "version" };
-  if (options.completions !== undefined) {
-    return { command: "completions", shell: named("shell", options.completions, SHELLS) };
-  }
-  if (options.man !== undefined) return { command: "man" };
-
+  const text = textOf(options, name);
+  if (text !== null) return { text };
   if (name === undefined) {
     throw usageError(`missing command; use one of ${COMMAND_NAMES.join(", ")}`);
   }
@@ -56,6 +48,14 @@ export function parseArguments(args: string[]): Invocation {
     throw usageError("--keep requires a number from 1");
   }
   return { command, dir, options };
+}
+
+/** Returns the text that an option asks for; null if none does. */
+function textOf({ help, version, completions, man }: Options, command?: string): string | null {
+  if (help !== undefined) return usageText(COMMAND_NAMES.find((name) => name === command) ?? null);
+  if (version !== undefined) return `${FULL_VERSION}\n`;
+  if (completions !== undefined) return completionsFor(named("shell", completions, SHELLS));
+  return man === undefined ? null : manPage(VERSION);
 }
 
 /** Splits arguments into options, of which those without a value are empty, and the others. */

@@ -6,13 +6,11 @@ import { AssertionError } from "../assert.ts";
 import { CorruptLogError, UnsupportedFormatError } from "../log/storage/errors.ts";
 import { describeError } from "../log/storage/system_error.ts";
 import { runtimeFault } from "../runtime/runtime_version.ts";
-import { FULL_VERSION, VERSION } from "../version.ts";
 import { type Invocation, parseArguments } from "./arguments.ts";
 import { DEFAULT_CONFIG_PATH, PROGRAM } from "./command_table.ts";
 import { loadConfig } from "./config.ts";
 import { CommandError, EXIT_FAILURE, EXIT_OK, EXIT_UNSUPPORTED, EXIT_USAGE } from "./exit.ts";
 import { addTimes, type Output, type Terminal } from "./terminal.ts";
-import { completionsFor, manPage, usageText } from "./usage.ts";
 
 /** Runs the program and returns its exit status. Reports errors and never throws. */
 export async function run(args: string[], terminal: Terminal): Promise<number> {
@@ -33,23 +31,12 @@ export async function run(args: string[], terminal: Terminal): Promise<number> {
 }
 
 async function runCommand(invocation: Invocation, terminal: Terminal): Promise<void> {
-  const { print, report } = terminal;
-  switch (invocation.command) {
-    case "help":
-      return print(usageText(invocation.about));
-    case "version":
-      return print(`${FULL_VERSION}\n`);
-    case "completions":
-      return print(completionsFor(invocation.shell));
-    case "man":
-      return print(manPage(VERSION));
-    case "init": {
-      const { init } = await import("./init.ts");
-      const { dir = "." } = invocation;
-      return report(`${await init(dir)} ${dir}`);
-    }
+  if ("text" in invocation) return terminal.print(invocation.text);
+  const { command, dir = ".", options } = invocation;
+  if (command === "init") {
+    const { init } = await import("./init.ts");
+    return terminal.report(`${await init(dir)} ${dir}`);
   }
-  const { command, dir, options } = invocation;
   const config = await loadConfig(options.config ?? DEFAULT_CONFIG_PATH);
   switch (command) {
     case "serve": {
@@ -71,7 +58,7 @@ async function runCommand(invocation: Invocation, terminal: Terminal): Promise<v
     case "streams":
       return await (await import("./streams.ts")).streams(config, options, terminal);
     case "backup":
-      return await (await import("./backup.ts")).backup(config, dir!, options, terminal);
+      return await (await import("./backup.ts")).backup(config, dir, options, terminal);
   }
 }
 

@@ -3,6 +3,8 @@ import { test } from "node:test";
 import { type Invocation, type Options, parseArguments } from "../../src/commands/arguments.ts";
 import type { CommandName } from "../../src/commands/command_table.ts";
 import { CommandError, EXIT_USAGE } from "../../src/commands/exit.ts";
+import { completionsFor, manPage, usageText } from "../../src/commands/usage.ts";
+import { FULL_VERSION, VERSION } from "../../src/version.ts";
 
 function commandOf(
   command: CommandName,
@@ -13,16 +15,16 @@ function commandOf(
 }
 
 const FORMS: [line: string, invocation: Invocation][] = [
-  ["--help", { command: "help", about: null }],
-  ["-h", { command: "help", about: null }],
-  ["serve --help", { command: "help", about: "serve" }],
-  ["-h verify", { command: "help", about: "verify" }],
-  ["frobnicate --help", { command: "help", about: null }],
-  ["--completions bash", { command: "completions", shell: "bash" }],
-  ["--completions=fish", { command: "completions", shell: "fish" }],
-  ["--man", { command: "man" }],
-  ["--version", { command: "version" }],
-  ["-V", { command: "version" }],
+  ["--help", { text: usageText(null) }],
+  ["-h", { text: usageText(null) }],
+  ["serve --help", { text: usageText("serve") }],
+  ["-h verify", { text: usageText("verify") }],
+  ["frobnicate --help", { text: usageText(null) }],
+  ["--completions bash", { text: completionsFor("bash") }],
+  ["--completions=fish", { text: completionsFor("fish") }],
+  ["--man", { text: manPage(VERSION) }],
+  ["--version", { text: `${FULL_VERSION}\n` }],
+  ["-V", { text: `${FULL_VERSION}\n` }],
   ["init", commandOf("init")],
   ["init demo", commandOf("init", {}, "demo")],
   ["--config x.toml init demo", commandOf("init", { config: "x.toml" }, "demo")],

@@ -36,7 +36,8 @@ test("usageText() of a command lists the exit statuses that it can have", () => 
 for (const name of COMMAND_NAMES) {
   test(`the example of ${name} is a valid command`, () => {
     const [, line] = usageText(name).match(/^ {2}service (.*)$/m)!;
-    assert.equal(parseArguments(line!.split(" ")).command, name);
+    const invocation = parseArguments(line!.split(" "));
+    assert.equal("command" in invocation && invocation.command, name);
   });
 }
 
