@@ -32,8 +32,6 @@ import { runAsWriter } from "./writer_lock.ts";
 
 /** Timeout for an existing socket to accept or refuse a connection. */
 const SOCKET_PROBE_TIMEOUT_MS = 1000;
-/** Interval between checks of the clock. */
-const CLOCK_CHECK_MS = 1_000;
 
 /** What the process creates belongs to its user alone, the socket from its first moment. */
 const UMASK = 0o077;
@@ -86,9 +84,11 @@ async function serveFolder(
     ended.resolve();
     throw operationalError(`${logDir}/${loss}; stopped, nothing more was acknowledged`);
   };
-  const lossTimer = setInterval(() => void findLoss().catch(() => {}), OWNERSHIP_CHECK_MS);
   const lookAtClock = watchClock(Date.now, () => performance.now(), report);
-  const clockTimer = setInterval(() => lookAtClock(log.frontier), CLOCK_CHECK_MS);
+  const timer = setInterval(() => {
+    void findLoss().catch(() => {});
+    lookAtClock(log.frontier);
+  }, OWNERSHIP_CHECK_MS);
   try {
     if (stop.aborted) return;
     report(opened(log.size));
@@ -108,8 +108,7 @@ async function serveFolder(
     await server.close();
     await findLoss();
   } finally {
-    clearInterval(lossTimer);
-    clearInterval(clockTimer);
+    clearInterval(timer);
     await log.close();
   }
 }
