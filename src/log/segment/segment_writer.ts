@@ -26,7 +26,7 @@ import {
 } from "./segment_metadata.ts";
 import { RowGroupRows } from "./segment_rows.ts";
 import { COLUMN_NAMES, type ColumnName, SEGMENT_SCHEMA } from "./segment_schema.ts";
-import type { Storage, StorageFile } from "../storage/storage.ts";
+import type { Storage } from "../storage/storage.ts";
 
 /**
  * A row group ends before an event that would make its lines exceed this size. A larger event gets
@@ -70,19 +70,13 @@ export async function writeSegment(
   storage: Storage,
   path: string,
   commits: AsyncIterator<CommitLines>,
-  { previousHead, bounds = BOUNDS, throttle = () => {} }: WriteSegmentOptions,
+  options: WriteSegmentOptions,
 ): Promise<WrittenSegment | null> {
-  let next = await commits.next();
-  if (next.done === true) return null;
+  const first = await commits.next();
+  if (first.done === true) return null;
   const file = await storage.open(path, "create");
   try {
-    const segment = new SegmentWriter(file, previousHead, throttle);
-    while (next.done !== true) {
-      await segment.add(next.value);
-      if (segment.isFull(bounds)) break;
-      next = await commits.next();
-    }
-    const written = await segment.finish();
+    const written = await writeCommits(new FileWriter(file), first, commits, options);
     await file.sync();
     return written;
   } finally {
@@ -90,83 +84,63 @@ export async function writeSegment(
   }
 }
 
-class SegmentWriter {
-  readonly #file: FileWriter;
-  readonly #rowGroups: RowGroupWriter;
-  readonly #throttle: () => void;
-  readonly #previousHead: string;
-  readonly #history: HistoryCheck;
-  readonly #index = new IndexBuilder();
-  #rows = new RowGroupRows();
-  #rowsBytes = 0;
-  #batches = 0;
-  #linesCrc = 0;
-  #linesBytes = 0;
-
-  constructor(file: StorageFile, previousHead: string, throttle: () => void) {
-    this.#file = new FileWriter(file);
-    this.#rowGroups = new RowGroupWriter(this.#file);
-    this.#throttle = throttle;
-    this.#previousHead = previousHead;
-    this.#history = new HistoryCheck({ chain: false, previousHead });
-    this.#history.enterFile("sealed events", "pending_invalid");
-  }
-
-  isFull(bounds: SegmentBounds): boolean {
-    return this.#history.eventsChecked >= bounds.events || this.#linesBytes >= bounds.bytes;
-  }
-
-  async add({ commit, lines }: CommitLines): Promise<void> {
-    const history = this.#history;
+async function writeCommits(
+  file: FileWriter,
+  first: IteratorResult<CommitLines>,
+  others: AsyncIterator<CommitLines>,
+  { previousHead, bounds = BOUNDS, throttle = () => {} }: WriteSegmentOptions,
+): Promise<WrittenSegment> {
+  const history = new HistoryCheck({ chain: false, previousHead });
+  history.enterFile("sealed events", "pending_invalid");
+  const rowGroups = new RowGroupWriter(file);
+  const index = new IndexBuilder();
+  let rows = new RowGroupRows();
+  let rowsBytes = 0;
+  let batches = 0;
+  let linesCrc = 0;
+  let linesBytes = 0;
+  const endRowGroup = async () => {
+    index.endRowGroup();
+    await rowGroups.write(rows);
+    rows = new RowGroupRows();
+    rowsBytes = 0;
+    throttle();
+  };
+  for (let next = first; next.done !== true; next = await others.next()) {
+    const { commit, lines } = next.value;
     let batch: BatchEntry | null = null;
     let start = 0;
     for (const [entry, end] of history.events(commit, lines)) {
-      if (this.#rowGroupEnds(end - start)) await this.#writeRowGroup();
-      if (entry !== batch) this.#index.addBatch(entry.source, entry.batch_id);
+      const lineBytes = end - start;
+      const isFull = rows.rows === ROW_GROUP_EVENTS_MAX ||
+        rows.rows > 0 && rowsBytes + lineBytes > ROW_GROUP_BYTES_SOFT_MAX;
+      if (isFull) await endRowGroup();
+      if (entry !== batch) index.addBatch(entry.source, entry.batch_id);
       batch = entry;
-      this.#rows.add(history.event, entry);
-      this.#index.addEvent(entry.source, history.event, history.lastEventId!);
-      this.#rowsBytes += end - start;
+      rows.add(history.event, entry);
+      index.addEvent(entry.source, history.event, history.lastEventId!);
+      rowsBytes += lineBytes;
       start = end;
     }
-    this.#batches += commit.batches.length;
-    this.#linesCrc = crc32(lines, this.#linesCrc);
-    this.#linesBytes += lines.length;
+    batches += commit.batches.length;
+    linesCrc = crc32(lines, linesCrc);
+    linesBytes += lines.length;
+    if (history.eventsChecked >= bounds.events || linesBytes >= bounds.bytes) break;
   }
-
-  async finish(): Promise<WrittenSegment> {
-    const { eventsChecked: events, firstEventId, lastEventId, head } = this.#history;
-    const hasEvents = firstEventId !== null && lastEventId !== null && head !== null;
-    assert(hasEvents, "a segment must have events");
-    await this.#writeRowGroup();
-    const metadata = {
-      events,
-      batches: this.#batches,
-      first_event_id: firstEventId,
-      last_event_id: lastEventId,
-      previous_head: this.#previousHead,
-      head,
-    };
-    await this.#rowGroups.finish(metadata, await this.#index.finish());
-    return {
-      facts: { ...metadata, sha256: this.#file.digest(), bytes: this.#file.sizeBytes },
-      linesCrc: this.#linesCrc,
-    };
-  }
-
-  #rowGroupEnds(lineBytes: number): boolean {
-    const { rows } = this.#rows;
-    return rows === ROW_GROUP_EVENTS_MAX ||
-      rows > 0 && this.#rowsBytes + lineBytes > ROW_GROUP_BYTES_SOFT_MAX;
-  }
-
-  async #writeRowGroup(): Promise<void> {
-    this.#index.endRowGroup();
-    await this.#rowGroups.write(this.#rows);
-    this.#rows = new RowGroupRows();
-    this.#rowsBytes = 0;
-    this.#throttle();
-  }
+  const { eventsChecked: events, firstEventId, lastEventId, head } = history;
+  const hasEvents = firstEventId !== null && lastEventId !== null && head !== null;
+  assert(hasEvents, "a segment must have events");
+  await endRowGroup();
+  const metadata = {
+    events,
+    batches,
+    first_event_id: firstEventId,
+    last_event_id: lastEventId,
+    previous_head: previousHead,
+    head,
+  };
+  await rowGroups.finish(metadata, await index.finish());
+  return { facts: { ...metadata, sha256: file.digest(), bytes: file.sizeBytes }, linesCrc };
 }
 
 /** Writes row groups, then the segment's index and its footer, through `hyparquet-writer`. */
