@@ -109,11 +109,3 @@ export function constantValues(value: Uint8Array, rows: number): ColumnValues {
   const ends = new Uint32Array(rows).fill(value.length);
   return { bytes, view: viewFor(bytes), starts: new Uint32Array(rows), ends };
 }
-
-/** Whether a row has the same value as the previous one. The row must not be the first. */
-export function repeatsAt({ bytes, starts, ends }: ColumnValues, row: number): boolean {
-  const start = starts[row]!;
-  const before = starts[row - 1]!;
-  return start === before ||
-    sameBytes(bytes, start, ends[row]!, viewOf(bytes, before, ends[row - 1]!));
-}

@@ -12,7 +12,6 @@ import {
   type ColumnValues,
   constantValues,
   hexAt,
-  repeatsAt,
   textAt,
   uuidAt,
 } from "../segment/column_values.ts";
@@ -148,9 +147,10 @@ const BRIEF_COLUMNS = COLUMN_NAMES.filter((name) => name !== "payload" && name !
 const NULL = Buffer.from("null");
 const ZERO_HASH = Buffer.alloc(HASH_BYTES);
 
-/** Whether a row is of the same batch as the one before, with the same digest. */
+/** Whether a row has the dictionary values of the one before: the same batch and digest. */
 function continues({ source, batch_id, batch_digest }: LineColumns, row: number): boolean {
-  return row > 0 && [batch_id, source, batch_digest].every((column) => repeatsAt(column, row));
+  return row > 0 &&
+    [batch_id, source, batch_digest].every(({ starts }) => starts[row] === starts[row - 1]);
 }
 
 function batchAt(
@@ -160,8 +160,7 @@ function batchAt(
 ): BatchNames {
   // Different bytes that are not valid UTF-8 could decode to the same string.
   const wholeText = (column: ColumnValues) => {
-    const text = textAt(column, row);
-    if (!text.includes("\ufffd") || isUtf8(bytesAt(column, row))) return text;
+    if (isUtf8(bytesAt(column, row))) return textAt(column, row);
     throw history.failure(`row ${row} has a source or batch id that is not valid UTF-8`);
   };
   return {
