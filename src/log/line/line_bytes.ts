@@ -36,10 +36,7 @@ export function viewOf(bytes: Uint8Array, start: number, end: number): Uint8Arra
 const WORD_BYTES = 4;
 const LITTLE_ENDIAN = true;
 
-/**
- * Copies bytes in ascending order, so a copy may read its own output. Copies words, overwriting up
- * to three bytes past the range, if both views have room and no word overlaps its own copy.
- */
+/** Copies words, overwriting up to three bytes past the range, if both views have room. */
 export function copyBytes(
   source: DataView,
   from: number,
@@ -49,7 +46,7 @@ export function copyBytes(
 ): void {
   const hasRoom = from + sizeBytes + WORD_BYTES <= source.byteLength &&
     to + sizeBytes + WORD_BYTES <= target.byteLength;
-  if (hasRoom && (source !== target || to - from >= WORD_BYTES)) {
+  if (hasRoom) {
     for (let i = 0; i < sizeBytes; i += WORD_BYTES) {
       target.setInt32(to + i, source.getInt32(from + i, LITTLE_ENDIAN), LITTLE_ENDIAN);
     }
@@ -225,11 +222,6 @@ export function unescapedText(bytes: Buffer, start: number, end: number): Uint8A
     return null; // The escape is malformed.
   }
   return text.isWellFormed() && JSON.stringify(text) === spelled ? Buffer.from(text) : null;
-}
-
-/** Escapes a range of UTF-8 as the content of a JSON string, without quotes. */
-export function escapedText(text: Uint8Array, start: number, end: number): Uint8Array {
-  return spelledText(Buffer.from(text.buffer, text.byteOffset + start, end - start).toString());
 }
 
 /** Escapes a string as the content of a JSON string, without quotes, as in a stored line. */

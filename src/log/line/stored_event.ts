@@ -67,11 +67,8 @@ export class StoredEvent {
 
   /** Parses the line at `start` in `bytes`, up to its LF; returns its end, or 0 if malformed. */
   takeLine(bytes: Buffer, start: number): number {
-    this.bytes = bytes;
-    // No member before the payload contains an LF.
-    if (!this.#takeStart(start, bytes.length)) return 0;
-    const end = bytes.indexOf(LF, this.payloadStart);
-    return end >= 0 && this.#takeEnd(this.payloadStart, end) ? end + 1 : 0;
+    const end = bytes.indexOf(LF, start);
+    return end >= 0 && this.take(bytes, start, end) ? end + 1 : 0;
   }
 
   get eventId(): string {

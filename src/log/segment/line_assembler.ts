@@ -8,11 +8,11 @@ import { type Piece, pieceOf } from "../../event/line_layout.ts";
 import { COMMIT_BODY_BYTES_MAX, MEMORY_GROWTH_FACTOR } from "../../limits.ts";
 import {
   copyBytes,
-  escapedText,
   HASH_BYTES,
   needsEscape,
   putHex,
   putUuid,
+  spelledText,
   viewFor,
   viewOf,
 } from "../line/line_bytes.ts";
@@ -124,7 +124,7 @@ class LineAssembler {
     const start = starts[row]!;
     const end = ends[row]!;
     if (needsEscape(bytes, start, end)) {
-      const escaped = escapedText(bytes, start, end);
+      const escaped = spelledText(bytes.toString("utf8", start, end));
       this.#makeRoom(escaped.length - (end - start));
       this.#bytes.set(escaped, this.#end);
       this.#end += escaped.length;
