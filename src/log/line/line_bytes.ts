@@ -154,7 +154,7 @@ const HIGHEST_BITS = 0x80808080 | 0;
 /** Beyond this length of a line, a native search is faster. */
 const WORD_SEARCH_BYTES_MAX = 4096;
 /** One runtime searches a Buffer in JavaScript, which takes twice as long. */
-const { indexOf, lastIndexOf } = Uint8Array.prototype;
+const { indexOf } = Uint8Array.prototype;
 
 /**
  * Returns the end of the event line that starts at `start`, including its LF; the end of `lines` if
@@ -176,11 +176,6 @@ export function eventLineEnd(lines: DataView, start: number): number {
   }
   while (at < lines.byteLength && lines.getUint8(at) !== LF) at += 1;
   return Math.min(at + 1, lines.byteLength);
-}
-
-/** Returns the start of the line that ends at `end`, after its LF. */
-export function lastLineStart(lines: Uint8Array, end: number): number {
-  return end < 2 ? 0 : lastIndexOf.call(lines, LF, end - 2) + 1;
 }
 
 /**

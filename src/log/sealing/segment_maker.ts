@@ -5,7 +5,7 @@
 import { crc32 } from "node:zlib";
 import { assert } from "../../assert.ts";
 import { CorruptLogError, SegmentError } from "../storage/errors.ts";
-import { lastLineStart } from "../line/line_bytes.ts";
+import { LF } from "../line/line_bytes.ts";
 import { lineEventId } from "../line/stored_line.ts";
 import type { SegmentFacts } from "../segment/segment_metadata.ts";
 import { openChecked } from "../segment/segment_reader.ts";
@@ -104,7 +104,7 @@ export async function readBack(
     let isSame = true;
     for (const [number, rowGroup] of (await segment.rowGroups()).entries()) {
       const lines = await segment.readLines(number);
-      const lastLine = lastLineStart(lines, lines.length);
+      const lastLine = lines.lastIndexOf(LF, lines.length - 2) + 1;
       isSame &&= lineEventId(lines, 0) === rowGroup.firstEventId &&
         lineEventId(lines, lastLine) === rowGroup.lastEventId;
       crc = crc32(lines, crc);
