@@ -140,7 +140,7 @@ function streamsAt(
 
 /** The streams in a pending file, read from its segments once it is sealed. */
 function wholeFile(file: CommitFile): PartStreams {
-  return () => file.sealedIn?.map(({ streams }) => streams) ?? [file.batches.streams.snapshot()];
+  return () => file.sealedIn?.map(({ index }) => index) ?? [file.batches.streams.snapshot()];
 }
 
 /** Counts the events in a file up to `through`; null if the file does not contain that event. */

@@ -30,7 +30,8 @@ export interface LogFile {
 }
 
 export interface SealedFile extends LogFile {
-  readonly streams: StreamSource;
+  /** Lists the streams. */
+  readonly index: StreamSource;
 }
 
 export interface LogSnapshot {

@@ -11,7 +11,6 @@ import { type ListedFile, TableCache, type TableFile } from "../index/table_cach
 import { LF } from "../line/line_bytes.ts";
 import { type EventFilter, firstLineAfter } from "../line/stored_line.ts";
 import type { LinesWanted, SealedFile } from "../read/snapshot.ts";
-import type { StreamSource } from "../read/stream_counts.ts";
 import { type FileRange, hashFile, readRange, type Storage } from "../storage/storage.ts";
 import { SegmentError } from "../storage/errors.ts";
 import { type ColumnValues, hexAt, isValueAt, uuidAt } from "./column_values.ts";
@@ -60,10 +59,6 @@ export class Segment implements SealedFile {
     let range: FileRange | null = null;
     const locate = async () => range ??= (await this.footer()).index;
     this.index = new IndexReader(tables, this.path, this.#file, locate);
-  }
-
-  get streams(): StreamSource {
-    return this.index;
   }
 
   /** @throws {SegmentError} if the file is not a segment or not the expected one. */
