@@ -40,7 +40,8 @@ export function assembleLines(
     const limit = `more than ${COMMIT_BODY_BYTES_MAX}`;
     throw new SegmentError(`a row group has ${valueBytes} bytes of values, ${limit}`);
   }
-  return new LineAssembler(columns, rows, valueBytes).assemble();
+  const linesBytesMax = rows.length * layout.LINE_FIXED_BYTES + valueBytes;
+  return new LineAssembler(columns, linesBytesMax).assemble(rows);
 }
 
 /** Returns the total size of a column's values in `rows`. */
@@ -53,7 +54,6 @@ function sizeOf({ starts, ends }: ColumnValues, rows: readonly number[]): number
 
 class LineAssembler {
   readonly #columns: LineColumns;
-  readonly #rows: readonly number[];
   #bytes: Buffer;
   #view: DataView;
   #end = 0;
@@ -63,16 +63,15 @@ class LineAssembler {
   #observedAt: Piece = layout.OBSERVED_AT;
   #observedAtStart = ABSENT;
 
-  constructor(columns: LineColumns, rows: readonly number[], valueBytes: number) {
+  constructor(columns: LineColumns, linesBytesMax: number) {
     this.#columns = columns;
-    this.#rows = rows;
-    this.#linesBytesMax = rows.length * layout.LINE_FIXED_BYTES + valueBytes;
-    this.#bytes = Buffer.allocUnsafeSlow(this.#linesBytesMax);
+    this.#linesBytesMax = linesBytesMax;
+    this.#bytes = Buffer.allocUnsafeSlow(linesBytesMax);
     this.#view = viewFor(this.#bytes);
   }
 
-  assemble(): Buffer {
-    for (const row of this.#rows) this.#putLine(row);
+  assemble(rows: readonly number[]): Buffer {
+    for (const row of rows) this.#putLine(row);
     return this.#bytes.subarray(0, this.#end);
   }
 
