@@ -21,47 +21,33 @@ export interface MergeInput {
   ordinal: number;
 }
 
-interface MergeOptions {
-  /** Called after each step; may block. */
-  throttle?: (() => void) | undefined;
-  /** See `IndexContents`. */
-  filterBytes?: number;
-}
-
 /**
  * @param coverage see `Trailer`.
+ * @param filterBytes see `IndexContents`.
  * @throws {IndexError} if an input is damaged.
  */
 export async function mergeIndexes(
   inputs: readonly MergeInput[],
   coverage: string,
   write: WriteBytes,
-  { throttle = () => {}, filterBytes }: MergeOptions = {},
+  filterBytes?: number,
 ): Promise<void> {
   const opened = [];
   for (const { index } of inputs) opened.push(await index.open());
   await writeIndex({
     coverage,
     batches: sumOf(opened, ({ batches }) => batches),
-    streams: streamsOf(inputs, throttle),
-    identities: entriesOf(inputs, "identities", throttle),
-    locations: entriesOf(inputs, "locations", throttle),
+    streams: mergedStreams(inputs.map(({ index }) => index), ""),
+    identities: entriesOf(inputs, "identities"),
+    locations: entriesOf(inputs, "locations"),
     filterBytes,
   }, write);
-}
-
-async function* streamsOf(inputs: readonly MergeInput[], throttle: () => void) {
-  for await (const entries of mergedStreams(inputs.map(({ index }) => index), "")) {
-    yield entries;
-    throttle();
-  }
 }
 
 /** Yields the entries of all inputs, one range of hashes after another. */
 async function* entriesOf(
   inputs: readonly MergeInput[],
   table: TableName,
-  throttle: () => void,
 ): AsyncGenerator<BigUint64Array, void> {
   let count = 0;
   for (const { index } of inputs) count += (await index.open())[table];
@@ -75,7 +61,6 @@ async function* entriesOf(
       parts.push(renumbered(entries, input));
     }
     yield sortDistinct(joined(parts));
-    throttle();
   }
 }
 

@@ -19,13 +19,13 @@ const WRITE_BYTES = 512 * 1024;
 
 /**
  * Writes the index and syncs it.
- * @param throttle called after each step; may block.
+ * @param throttle called after each write; may block.
  * @throws {CorruptLogError} if an input is damaged.
  */
 export async function makeIndex(
   storage: Storage,
   { run, inputs }: MergePlan,
-  throttle?: () => void,
+  throttle: () => void = () => {},
 ): Promise<void> {
   const tables = new TableCache(storage);
   const sources = inputs.map(({ path, ordinal, coverage }) => ({
@@ -39,8 +39,10 @@ export async function makeIndex(
     const writer = new FileWriter(file);
     await mergeIndexes(sources, run.coverage, async (bytes) => {
       writer.appendBytes(bytes);
-      if (writer.index >= WRITE_BYTES) await writer.writeOut();
-    }, { throttle });
+      if (writer.index < WRITE_BYTES) return;
+      await writer.writeOut();
+      throttle();
+    });
     await writer.writeOut();
     await file.sync();
   } finally {

@@ -32,7 +32,7 @@ export async function checkRun(storage: Storage, run: Run, sealed: SealedHistory
     const add = (bytes: Uint8Array) => void expected.update(bytes);
     // The writer was free to choose the size of the filter.
     const { filterBytes } = open;
-    await mergeIndexes(sealed.indexesOf(run), coverage, add, { filterBytes });
+    await mergeIndexes(sealed.indexesOf(run), coverage, add, filterBytes);
     if (expected.digest("hex") === await hashFile(file, await file.size())) return true;
     // Reading all of it finds damage; otherwise it was made from something else.
     await index.loadFilter(open);
