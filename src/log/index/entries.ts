@@ -19,23 +19,17 @@ export function highWord(hash: KeyHash): number {
 
 /** Collects entries in any order. */
 export class EntryList {
-  #words = new Uint32Array(2048);
-  #end = 0;
+  /** Of each entry, the low word and the high word. */
+  readonly #words: number[] = [];
 
   add(hash: KeyHash, ordinal: number): void {
     assert(ordinal < ORDINALS_MAX, "an ordinal must have at most 16 bits");
-    if (this.#end === this.#words.length) {
-      const words = new Uint32Array(2 * this.#end);
-      words.set(this.#words);
-      this.#words = words;
-    }
-    this.#words[this.#end++] = hash % ORDINALS_MAX * ORDINALS_MAX + ordinal;
-    this.#words[this.#end++] = highWord(hash);
+    this.#words.push(hash % ORDINALS_MAX * ORDINALS_MAX + ordinal, highWord(hash));
   }
 
-  /** Returns the distinct entries in order. Called once. */
+  /** Returns the distinct entries in order. */
   sorted(): BigUint64Array {
-    return sortDistinct(new BigUint64Array(this.#words.buffer, 0, this.#end / 2));
+    return sortDistinct(new BigUint64Array(Uint32Array.from(this.#words).buffer));
   }
 }
 

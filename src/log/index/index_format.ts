@@ -20,7 +20,7 @@ export const CRC_BYTES = 4;
 export const PAGE_CRC_START: number = PAGE_BYTES - CRC_BYTES;
 export const PAGE_ENTRIES: number = Math.floor(PAGE_CRC_START / ENTRY_BYTES);
 /** A directory has the upper 32 bits of the first entry of each page. */
-export const DIRECTORY_ENTRY_BYTES = 4;
+const DIRECTORY_ENTRY_BYTES = 4;
 
 /** Versions that know only the first would misread the filter of the second. */
 const MAGIC = { fine: "svindex1", coarse: "svindex2" };

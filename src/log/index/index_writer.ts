@@ -6,7 +6,6 @@ import type { StoredEvent } from "../line/stored_event.ts";
 import { FILTER_BLOCK_BYTES, KeyFilter } from "../line/key_filter.ts";
 import { mergedStreams, StreamCounts, type StreamEntry } from "../read/stream_counts.ts";
 import {
-  DIRECTORY_ENTRY_BYTES,
   encodeTrailer,
   NO_COVERAGE,
   PAGE_BYTES,
@@ -14,7 +13,7 @@ import {
   PAGE_ENTRIES,
   type Trailer,
 } from "./index_format.ts";
-import { ENTRY_BYTES, EntryList } from "./entries.ts";
+import { ENTRY_BYTES, EntryList, joined } from "./entries.ts";
 import { BlockEncoder, type ChildRow } from "./stream_blocks.ts";
 import { batchHash, type FilteredColumn, streamHash, valueHash } from "./key_hash.ts";
 
@@ -55,16 +54,9 @@ export async function writeIndex(contents: IndexContents, write: WriteBytes): Pr
     Buffer.alloc(contents.filterBytes ?? defaultFilterBytes(keys)),
     keys,
   );
-  const identities = new PageWriter(write);
-  for await (const entries of contents.identities) {
-    if (filter.bytes.length > 0) addTo(filter, entries);
-    await identities.add(entries);
-  }
-  await identities.finish();
+  const identities = await writePages(contents.identities, write, filter);
   await write(filter.bytes);
-  const locations = new PageWriter(write);
-  for await (const entries of contents.locations) await locations.add(entries);
-  await locations.finish();
+  const locations = await writePages(contents.locations, write);
   const directories = Buffer.concat([identities.directory, locations.directory]);
   await write(directories);
   await write(encodeTrailer({
@@ -82,50 +74,39 @@ function defaultFilterBytes(keys: number): number {
   return Math.min(FILTER_BLOCK_BYTES * blocks, FILTER_BYTES_MAX);
 }
 
-/** Adds the keys of entries. */
-function addTo(filter: KeyFilter, entries: BigUint64Array): void {
-  const pairs = new Uint32Array(entries.buffer, entries.byteOffset, 2 * entries.length);
-  for (let at = 0; at < pairs.length; at += 2) filter.add(pairs[at + 1]!, pairs[at]!);
-}
-
-/** Fills pages with entries. */
-class PageWriter {
-  readonly #write: WriteBytes;
-  readonly #firstWords: number[] = [];
-  #page = new BigUint64Array(PAGE_BYTES / ENTRY_BYTES);
-  #count = 0;
-  entries = 0;
-
-  constructor(write: WriteBytes) {
-    this.#write = write;
-  }
-
-  get directory(): Buffer {
-    const words = Uint32Array.from(this.#firstWords);
-    return Buffer.from(words.buffer, 0, DIRECTORY_ENTRY_BYTES * words.length);
-  }
-
-  async add(entries: BigUint64Array): Promise<void> {
-    this.entries += entries.length;
-    for (let at = 0; at < entries.length;) {
-      const next = entries.subarray(at, at + PAGE_ENTRIES - this.#count);
-      this.#page.set(next, this.#count);
-      this.#count += next.length;
-      at += next.length;
-      if (this.#count === PAGE_ENTRIES) await this.finish();
+/** Writes the pages of a table, of which only the last one need not be full. */
+async function writePages(
+  parts: Parts<BigUint64Array>,
+  write: WriteBytes,
+  filter?: KeyFilter,
+): Promise<{ entries: number; directory: Buffer }> {
+  let entries = 0;
+  const firstWords: number[] = [];
+  const writePage = async (page: BigUint64Array) => {
+    const bytes = Buffer.alloc(PAGE_BYTES);
+    bytes.set(new Uint8Array(page.buffer, page.byteOffset, page.byteLength));
+    bytes.writeUInt32LE(crc32(bytes.subarray(0, PAGE_CRC_START)), PAGE_CRC_START);
+    firstWords.push(bytes.readUInt32LE(ENTRY_BYTES / 2));
+    await write(bytes);
+  };
+  let rest: BigUint64Array = new BigUint64Array();
+  for await (const part of parts) {
+    entries += part.length;
+    if (filter !== undefined) addTo(filter, part);
+    rest = joined([rest, part]);
+    for (; rest.length >= PAGE_ENTRIES; rest = rest.subarray(PAGE_ENTRIES)) {
+      await writePage(rest.subarray(0, PAGE_ENTRIES));
     }
   }
+  if (rest.length > 0) await writePage(rest);
+  return { entries, directory: Buffer.from(Uint32Array.from(firstWords).buffer) };
+}
 
-  /** Ends the page, which the last one of a table need not fill. */
-  async finish(): Promise<void> {
-    if (this.#count === 0) return;
-    const bytes = Buffer.from(this.#page.buffer);
-    bytes.writeUInt32LE(crc32(bytes.subarray(0, PAGE_CRC_START)), PAGE_CRC_START);
-    this.#firstWords.push(bytes.readUInt32LE(ENTRY_BYTES / 2));
-    await this.#write(bytes);
-    this.#page = new BigUint64Array(this.#page.length);
-    this.#count = 0;
-  }
+/** Adds the keys of entries to a filter, which may be empty. */
+function addTo(filter: KeyFilter, entries: BigUint64Array): void {
+  if (filter.bytes.length === 0) return;
+  const pairs = new Uint32Array(entries.buffer, entries.byteOffset, 2 * entries.length);
+  for (let at = 0; at < pairs.length; at += 2) filter.add(pairs[at + 1]!, pairs[at]!);
 }
 
 type WrittenTree = Pick<Trailer, "streams" | "treeBytes" | "rootBytes" | "height">;
@@ -137,32 +118,31 @@ async function writeTree(
 ): Promise<WrittenTree> {
   const written: WrittenTree = { streams: 0, treeBytes: 0, rootBytes: 0, height: 1 };
   const block = new BlockEncoder();
-  let places: ChildRow[] = [];
-  const endBlock = async () => {
-    const key = block.lastKey;
-    const bytes = block.finish();
-    places.push({ key, start: written.treeBytes, bytes: bytes.length });
-    written.treeBytes += bytes.length;
-    await write(bytes);
+  const writeLevel = async <Row>(parts: Parts<readonly Row[]>, add: (row: Row) => void) => {
+    const places: ChildRow[] = [];
+    const endBlock = async () => {
+      const key = block.lastKey;
+      const bytes = block.finish();
+      places.push({ key, start: written.treeBytes, bytes: bytes.length });
+      written.treeBytes += bytes.length;
+      await write(bytes);
+    };
+    for await (const rows of parts) {
+      for (const row of rows) {
+        add(row);
+        if (block.isFull) await endBlock();
+      }
+    }
+    if (block.lastKey !== "" || places.length === 0) await endBlock();
+    return places;
   };
-  for await (const entries of streams) {
-    for (const entry of entries) {
-      assert(entry.key > block.lastKey, "streams must be sorted");
-      block.addStream(entry);
-      written.streams += 1;
-      if (block.isFull) await endBlock();
-    }
-  }
-  if (block.lastKey !== "" || places.length === 0) await endBlock();
-  while (places.length > 1) {
-    const children = places;
-    places = [];
-    for (const child of children) {
-      block.addChild(child);
-      if (block.isFull) await endBlock();
-    }
-    if (block.lastKey !== "") await endBlock();
-    written.height += 1;
+  let places = await writeLevel(streams, (entry) => {
+    assert(entry.key > block.lastKey, "streams must be sorted");
+    block.addStream(entry);
+    written.streams += 1;
+  });
+  for (; places.length > 1; written.height += 1) {
+    places = await writeLevel([places], (child) => block.addChild(child));
   }
   written.rootBytes = places[0]!.bytes;
   return written;
