@@ -75,36 +75,47 @@ class RequestThread<Request, Response> {
   readonly #start: () => Worker;
   readonly #idleMs: number | undefined;
   #worker: Worker | null = null;
-  /** The request in progress. */
-  #pending: PromiseWithResolvers<Response> | null = null;
-  /** Sends the request that was submitted before the thread ran. */
-  #unsent: (() => void) | null = null;
-  #isRunning = false;
+  /** The next message from the thread, while it is awaited. */
+  #next: PromiseWithResolvers<Message<Response>> | null = null;
   #idleTimer: NodeJS.Timeout | undefined;
   #isClosed = false;
 
   constructor(module: URL, { start = startWorker, workerData, idleMs }: ThreadPoolOptions) {
-    this.#start = () => start(module, workerData);
+    this.#start = () => {
+      try {
+        return start(module, workerData);
+      } catch (error) {
+        throw new Error(`the thread could not be started: ${(error as Error).message}`);
+      }
+    };
     this.#idleMs = idleMs;
   }
 
   /** Messages hold ArrayBuffers: Deno visits each element of a typed array, which takes seconds. */
-  request(message: Request, transfer: TransferListItem[]): Promise<Response> {
-    if (this.#isClosed) return Promise.reject(new Error(CLOSED));
-    assert(this.#pending === null, "a thread must have at most one request");
+  async request(message: Request, transfer: TransferListItem[]): Promise<Response> {
+    if (this.#isClosed) throw new Error(CLOSED);
     clearTimeout(this.#idleTimer);
-    const pending: PromiseWithResolvers<Response> = Promise.withResolvers();
-    this.#pending = pending;
-    const send = () => this.#send(message, transfer);
-    if (this.#isRunning) send();
-    else this.#unsent = send;
+    const worker = this.#worker ?? await this.#run();
+    worker.ref();
     try {
-      this.#worker ??= this.#watch(this.#start());
-      this.#worker.ref();
-    } catch (error) {
-      this.#lose(null, `the thread could not be started: ${(error as Error).message}`);
+      const answering = this.#nextMessage();
+      try {
+        worker.postMessage(message, transfer);
+      } catch (error) {
+        // Cloning the message ran out of memory; the thread itself is unaffected.
+        this.#next!.reject(new Error(`the request could not be sent: ${error}`));
+      }
+      const answer = await answering;
+      if ("response" in answer) return answer.response;
+      assert("failure" in answer, "a thread must be ready once");
+      throw Object.assign(new Error(answer.failure.message), answer.failure);
+    } finally {
+      // An idle thread does not keep the process running.
+      worker.unref();
+      const end = () => this.#end(worker, "the thread was idle");
+      const isIdle = this.#worker !== null && this.#idleMs !== undefined;
+      if (isIdle) this.#idleTimer = setTimeout(end, this.#idleMs).unref();
     }
-    return pending.promise;
   }
 
   async close(): Promise<void> {
@@ -113,61 +124,40 @@ class RequestThread<Request, Response> {
     this.#lose(this.#worker, CLOSED);
   }
 
-  #send(message: Request, transfer: TransferListItem[]): void {
+  /** Starts a worker and waits until it runs. */
+  async #run(): Promise<Worker> {
     try {
-      this.#worker!.postMessage(message, transfer);
+      const worker = this.#worker = this.#start();
+      worker.on("message", (message: Message<Response>) => {
+        if (worker !== this.#worker) return;
+        assert(this.#next !== null, "a thread must respond once per request");
+        this.#next.resolve(message);
+      });
+      worker.on("error", (error) => this.#lose(worker, (error as Error).message));
+      worker.on("messageerror", (error) => this.#end(worker, error.message));
+      worker.on("exit", () => this.#lose(worker, "the thread ended"));
+      await this.#nextMessage();
+      return worker;
     } catch (error) {
-      // Cloning the message ran out of memory; the thread itself is unaffected.
-      this.#takePending().reject(new Error(`the request could not be sent: ${error}`));
+      throw this.#isClosed ? error : new ThreadUnavailableError((error as Error).message);
     }
   }
 
-  #watch(worker: Worker): Worker {
-    worker.on("message", (message: Message<Response>) => {
-      if (worker === this.#worker) this.#receive(message);
-    });
-    const lose = (why: string) => this.#lose(worker, why);
-    worker.on("error", (error) => lose((error as Error).message));
-    worker.on("messageerror", (error) => this.#end(worker, error.message));
-    worker.on("exit", () => lose(this.#isClosed ? CLOSED : "the thread ended"));
-    return worker;
-  }
-
-  #receive(message: Message<Response>): void {
-    if ("ready" in message) {
-      this.#isRunning = true;
-      this.#unsent?.();
-      this.#unsent = null;
-    } else if ("response" in message) {
-      this.#takePending().resolve(message.response);
-    } else {
-      const { failure } = message;
-      this.#takePending().reject(Object.assign(new Error(failure.message), failure));
+  async #nextMessage(): Promise<Message<Response>> {
+    assert(this.#next === null, "a thread must have at most one request");
+    this.#next = Promise.withResolvers();
+    try {
+      return await this.#next.promise;
+    } finally {
+      this.#next = null;
     }
-  }
-
-  /** Removes and returns the pending request, which leaves the thread idle. */
-  #takePending(): PromiseWithResolvers<Response> {
-    const pending = this.#pending;
-    assert(pending !== null, "a thread must respond once per request");
-    this.#pending = null;
-    const worker = this.#worker!;
-    // An idle thread does not keep the process running.
-    worker.unref();
-    const end = () => this.#end(worker, "the thread was idle");
-    if (this.#idleMs !== undefined) this.#idleTimer = setTimeout(end, this.#idleMs).unref();
-    return pending;
   }
 
   #lose(worker: Worker | null, why: string): void {
     if (worker !== this.#worker) return;
-    const isUnavailable = !this.#isRunning && !this.#isClosed;
     clearTimeout(this.#idleTimer);
     this.#worker = null;
-    this.#isRunning = false;
-    this.#unsent = null;
-    this.#pending?.reject(isUnavailable ? new ThreadUnavailableError(why) : new Error(why));
-    this.#pending = null;
+    this.#next?.reject(new Error(this.#isClosed ? CLOSED : why));
   }
 
   #end(worker: Worker, why: string): void {

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { EventEmitter } from "node:events";
 import { test, type TestContext } from "node:test";
+import { setImmediate } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { ThreadPool } from "../../src/threads/thread_pool.ts";
 import type { Order } from "../support/obeying_worker.ts";
@@ -25,6 +26,14 @@ class FakeWorker extends EventEmitter {
   readonly posted: unknown[] = [];
   /** Whether sending this worker a message fails. */
   isFull = false;
+  #isRunning = false;
+
+  /** Sends that it runs, unless it has, and waits until it has got the request. */
+  async run(): Promise<void> {
+    if (!this.#isRunning) this.emit("message", { ready: true });
+    this.#isRunning = true;
+    await setImmediate();
+  }
 
   postMessage(message: unknown): void {
     if (this.isFull) throw new Error("no memory");
@@ -61,7 +70,7 @@ function fakePool(count: number, options: { idleMs?: number } = {}) {
 /** Sends a request and lets a worker respond. */
 async function ask(pool: ThreadPool<string, string>, worker: FakeWorker): Promise<void> {
   const response = pool.request("question");
-  worker.emit("message", { ready: true });
+  await worker.run();
   worker.emit("message", { response: "answer" });
   assert.equal(await response, "answer");
 }
@@ -95,7 +104,7 @@ test("ThreadPool fails the request of a worker that dies, and replaces the worke
   const { pool, workers } = fakePool(3);
   const first = pool.request("1");
   assert.deepEqual(workers[0]!.posted, [], "nothing is sent before the worker is ready");
-  workers[0]!.emit("message", { ready: true });
+  await workers[0]!.run();
   workers[0]!.emit("error", new Error("out of memory"));
   workers[0]!.emit("exit", 1);
   await assert.rejects(first, /^Error: out of memory$/);
@@ -132,8 +141,7 @@ test("ThreadPool reuses a worker after a request could not be sent to it", async
   const { pool, workers: [worker] } = fakePool(1);
   worker!.isFull = true;
   const request = pool.request("1");
-  worker!.emit("message", { ready: true });
-  await assert.rejects(request, /could not be sent: .*no memory/);
+  await Promise.all([worker!.run(), assert.rejects(request, /could not be sent: .*no memory/)]);
   worker!.isFull = false;
   await ask(pool, worker!);
   await pool.close();
