@@ -24,11 +24,9 @@ const SEED = Math.trunc(Math.random() * 2 ** 32);
 let bytes = Buffer.allocUnsafe(FIRST_KEY_BYTES);
 let size = 0;
 let hash = 0;
-let encoded: [first: string, second: string] | null = null;
 
-/** Encodes the key `first second`, unless it is the one encoded last. */
+/** Encodes the key `first second`. */
 function encode(first: string, second: string): void {
-  if (encoded !== null && encoded[0] === first && encoded[1] === second) return;
   const bytesMax = 3 * (first.length + second.length) + 1;
   if (bytes.length < bytesMax) bytes = Buffer.allocUnsafe(bytesMax);
   size = put(first, 0);
@@ -38,7 +36,6 @@ function encode(first: string, second: string): void {
   for (let at = 0; at < size; at++) mixed = Math.imul(mixed ^ bytes[at]!, 0x01000193);
   mixed = Math.imul(mixed ^ mixed >>> 16, 0x85ebca6b);
   hash = (Math.imul(mixed ^ mixed >>> 13, 0xc2b2ae35) ^ mixed >>> 16) >>> 0;
-  encoded = [first, second];
 }
 
 /** Writes text at `start` of the encoded key; returns its end. */
@@ -93,9 +90,10 @@ export class KeyTable {
     }
   }
 
-  /** Adds a key that is not in the table; returns its number. The record consists of zeros. */
+  /** Like `find()`, but adds a new key, with a record of zeros. */
   add(first: string, second: string): number {
-    encode(first, second);
+    const found = this.find(first, second);
+    if (found >= 0) return found;
     const number = this.#count++;
     const start = this.#startOf(number);
     if (start + size > this.#keys.length) {

@@ -67,9 +67,7 @@ export class StreamCounts {
    * @returns false if the stream already has that event or a later one, which then stays its last.
    */
   add(source: string, stream: string, events: number, lastEventId: string): boolean {
-    const found = this.#table.find(source, stream);
-    const number = found < 0 ? this.#table.add(source, stream) : found;
-    const { bytes, at } = this.#table.writableRecordOf(number);
+    const { bytes, at } = this.#table.writableRecordOf(this.#table.add(source, stream));
     const countAt = at + UUID_BYTES;
     bytes.writeUInt32LE(bytes.readUInt32LE(countAt) + events, countAt);
     writeHex(newId, 0, lastEventId);

@@ -36,8 +36,10 @@ export class BatchIndex {
   /** Adds the next batch. @throws {CorruptLogError} if a batch with this identity exists. */
   add(entry: BatchEntry): void {
     const { source, batch_id, first_event_id, last_event_id, batch_digest, events } = entry;
-    if (this.#batches.find(source, batch_id) >= 0) throw committedTwice(entry);
-    const { bytes, at } = this.#batches.recordOf(this.#batches.add(source, batch_id));
+    const { count } = this.#batches;
+    const number = this.#batches.add(source, batch_id);
+    if (number < count) throw committedTwice(entry);
+    const { bytes, at } = this.#batches.recordOf(number);
     writeHex(bytes, at, first_event_id);
     writeHex(bytes, at + LAST_EVENT_ID, last_event_id);
     writeHex(bytes, at + DIGEST, batch_digest);
