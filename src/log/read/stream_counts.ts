@@ -14,8 +14,6 @@ import { BLOCK_ENTRIES, KeyTable, writeHex } from "./key_table.ts";
 
 /** The last event id, and the number of events in 32 bits. */
 const RECORD_BYTES = UUID_BYTES + 4;
-/** Streams read at once of each block, of which a page needs few. */
-const READ_STREAMS_MAX = 4;
 /** Sorting for longer than this gives others a turn of the event loop. */
 const SORTING_MS_MAX = 4;
 
@@ -116,11 +114,9 @@ export class StreamCounts {
     records: readonly Buffer[],
   ): Generator<readonly StreamEntry[], void> {
     const keyAt = (place: number) => this.#table.keyOf(start + order[place]!);
-    let place = firstIndex(order.length, (place) => keyAt(place) >= key);
-    for (; place < order.length; place += READ_STREAMS_MAX) {
-      const numbers = order.subarray(place, place + READ_STREAMS_MAX);
-      yield Array.from(numbers, (number) => this.#entry(start + number, records));
-    }
+    const first = firstIndex(order.length, (place) => keyAt(place) >= key);
+    // One by one, since a page needs few streams of each block.
+    for (const number of order.subarray(first)) yield [this.#entry(start + number, records)];
   }
 
   /** Returns the sorted numbers from `start` to `end`, relative to `start`. */
