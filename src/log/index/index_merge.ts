@@ -38,19 +38,18 @@ export async function mergeIndexes(
     coverage,
     batches: sumOf(opened, ({ batches }) => batches),
     streams: mergedStreams(inputs.map(({ index }) => index), ""),
-    identities: entriesOf(inputs, "identities"),
-    locations: entriesOf(inputs, "locations"),
+    identities: entriesOf(inputs, "identities", sumOf(opened, ({ identities }) => identities)),
+    locations: entriesOf(inputs, "locations", sumOf(opened, ({ locations }) => locations)),
     filterBytes,
   }, write);
 }
 
-/** Yields the entries of all inputs, one range of hashes after another. */
+/** Yields the entries of all inputs, `count` in all, one range of hashes after another. */
 async function* entriesOf(
   inputs: readonly MergeInput[],
   table: TableName,
+  count: number,
 ): AsyncGenerator<BigUint64Array, void> {
-  let count = 0;
-  for (const { index } of inputs) count += (await index.open())[table];
   const stepEntries = Math.max(STEP_ENTRIES, STEP_PAGE_ENTRIES * inputs.length);
   const steps = Math.max(1, Math.ceil(count / stepEntries));
   for (let step = 0; step < steps; step++) {
