@@ -3,6 +3,7 @@
  * not delay other clients. If no thread can be started, the main thread decodes.
  */
 import { Buffer } from "node:buffer";
+import { freeOwnMemory } from "../../free_memory.ts";
 import {
   ThreadPool,
   type ThreadPoolOptions,
@@ -69,14 +70,17 @@ export async function decodeLines(
   { rowGroup, bytes, recordKey }: DecodeRequest,
 ): Promise<Buffer> {
   const chunkOf = chunksIn(rowGroup, bytes);
-  if (recordKey === undefined) {
-    return assembleLines(await decodeColumns(rowGroup, COLUMN_NAMES, chunkOf));
+  let rows: number[] | undefined;
+  if (recordKey !== undefined) {
+    const { record_key } = await decodeColumns(rowGroup, ["record_key"], chunkOf);
+    const key = Buffer.from(recordKey);
+    rows = [...record_key.starts.keys()].filter((row) => isValueAt(record_key, row, key));
+    if (rows.length === 0) return Buffer.alloc(0);
   }
-  const { record_key } = await decodeColumns(rowGroup, ["record_key"], chunkOf);
-  const key = Buffer.from(recordKey);
-  const rows = [...record_key.starts.keys()].filter((row) => isValueAt(record_key, row, key));
-  if (rows.length === 0) return Buffer.alloc(0);
-  return assembleLines(await decodeColumns(rowGroup, COLUMN_NAMES, chunkOf), rows);
+  const columns = await decodeColumns(rowGroup, COLUMN_NAMES, chunkOf);
+  const lines = await assembleLines(columns, rows);
+  for (const { bytes } of Object.values(columns)) freeOwnMemory(bytes);
+  return lines;
 }
 
 /** Returns a function that copies a column chunk out of a row group. */

@@ -83,8 +83,13 @@ export class RowGroupRows {
     return this.event_id.length;
   }
 
-  /** Adds the next event. @throws {CorruptLogError} if a value is not in canonical form. */
-  add(event: StoredEvent, batch: BatchEntry): void {
+  /**
+   * Adds the next event.
+   * @param isAlone whether no event follows in this row group, so that it is written before the
+   *   event's bytes are freed, and the payload need not be copied.
+   * @throws {CorruptLogError} if a value is not in canonical form.
+   */
+  add(event: StoredEvent, batch: BatchEntry, isAlone = false): void {
     const { bytes, kindStart, kindEnd, observedAtStart } = event;
     const { recordKeyStart, recordKeyEnd, occurredAtStart, occurredAtEnd } = event;
     this.source.add(batch.source, Buffer.from);
@@ -96,7 +101,8 @@ export class RowGroupRows {
     this.kind.add(bytes.toString("latin1", kindStart, kindEnd), decodeText);
     const observedAtEnd = observedAtStart + OBSERVED_AT_CHARS;
     this.observed_at.add(bytes.toString("latin1", observedAtStart, observedAtEnd), decodeTime);
-    this.payload.push(this.#memory.copy(viewOf(bytes, event.payloadStart, event.payloadEnd)));
+    const payload = viewOf(bytes, event.payloadStart, event.payloadEnd);
+    this.payload.push(isAlone ? payload : this.#memory.copy(payload));
     const isDated = occurredAtStart >= 0;
     const occurredAt = isDated && this.#memory.copy(textIn(bytes, occurredAtStart, occurredAtEnd));
     this.occurred_at.push(occurredAt || null);

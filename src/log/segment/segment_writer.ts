@@ -117,9 +117,11 @@ async function writeCommits(
       if (isFull) await endRowGroup();
       if (entry !== batch) index.addBatch(entry.source, entry.batch_id);
       batch = entry;
-      rows.add(history.event, entry);
+      const isAlone = lineBytes > ROW_GROUP_BYTES_SOFT_MAX;
+      rows.add(history.event, entry, isAlone);
       index.addEvent(entry.source, history.event, history.lastEventId!);
-      rowsBytes += lineBytes;
+      if (isAlone) await endRowGroup();
+      else rowsBytes += lineBytes;
       start = end;
     }
     batches += commit.batches.length;
@@ -130,7 +132,7 @@ async function writeCommits(
   const { eventsChecked: events, firstEventId, lastEventId, head } = history;
   const hasEvents = firstEventId !== null && lastEventId !== null && head !== null;
   assert(hasEvents, "a segment must have events");
-  await endRowGroup();
+  if (rows.rows > 0) await endRowGroup();
   const metadata = {
     events,
     batches,
