@@ -4,7 +4,7 @@
  * and the hashes and rules of each event are checked. Only complete batches are committed.
  */
 import { Buffer } from "node:buffer";
-import { HistoryChain } from "../../src/event/chain.ts";
+import { nextHead } from "../../src/event/chain.ts";
 import { isEventId } from "../../src/event/event_id.ts";
 import { sha256Hex } from "../../src/event/hash.ts";
 import { COMMIT_BATCHES_MAX } from "../../src/limits.ts";
@@ -55,9 +55,10 @@ export class Replica {
   readonly #event = new StoredEvent();
   readonly #rules = new IngestRules();
   #digester = new BatchDigester();
-  #chain: HistoryChain;
   /** Chain head after the last complete batch. */
   #head: string;
+  /** Chain head after the last event. */
+  #openHead: string;
   /** Last event in the last complete batch. */
   #lastEventId: string | null;
   /** Lines from the complete batches not yet taken, followed by those from the open batch. */
@@ -70,7 +71,7 @@ export class Replica {
 
   constructor({ head, lastEventId }: LogEnd) {
     this.#head = head;
-    this.#chain = new HistoryChain(head);
+    this.#openHead = head;
     this.#lastEventId = lastEventId;
   }
 
@@ -127,7 +128,7 @@ export class Replica {
     this.#open.events += 1;
     this.#open.lastEventId = eventId;
     this.#digester.add(event);
-    this.#chain.append(event.eventHash);
+    this.#openHead = nextHead(this.#openHead, event.eventHash);
     if (facts.endsBatch) this.#endBatch(this.#bytes);
   }
 
@@ -184,7 +185,7 @@ export class Replica {
     this.#open = null;
     this.#wholeBytes = endBytes;
     this.#lastEventId = lastEventId;
-    this.#head = this.#chain.head;
+    this.#head = this.#openHead;
     this.#heads.push(this.#head);
   }
 
@@ -192,7 +193,7 @@ export class Replica {
   #dropOpen(): void {
     this.#open = null;
     this.#digester = new BatchDigester();
-    this.#chain = new HistoryChain(this.#head);
+    this.#openHead = this.#head;
     this.#bytes = this.#wholeBytes;
   }
 }

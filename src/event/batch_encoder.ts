@@ -7,7 +7,7 @@ import { Buffer } from "node:buffer";
 import { freeOwnMemory } from "../free_memory.ts";
 import { BATCH_EVENTS_MAX } from "../limits.ts";
 import { ByteWriter, putAscii } from "./byte_writer.ts";
-import type { HistoryChain } from "./chain.ts";
+import { nextHead } from "./chain.ts";
 import { sha256Hex } from "./hash.ts";
 import * as layout from "./line_layout.ts";
 import type { EncodedEvents, StreamShare } from "./types.ts";
@@ -266,7 +266,8 @@ export function stampEvents(
   { eventIds, observedAt, chain }: {
     eventIds: readonly string[];
     observedAt: string;
-    chain: HistoryChain;
+    /** The chain's head, which becomes the one after these lines. */
+    chain: { head: string };
   },
   first: number,
   end: number,
@@ -284,7 +285,7 @@ export function stampEvents(
     putAscii(eventId, lines, lineStart + LINE_START.length);
     putAscii(observedAt, lines, offsets[offset + LINE_OBSERVED_AT]!);
     putAscii(eventHash, lines, lineEnd - LINE_CLOSE.length - NO_HASH.length);
-    chain.append(eventHash);
+    chain.head = nextHead(chain.head, eventHash);
     lineStart = lineEnd;
     envelopeStart = envelopeEnd;
   }

@@ -10,22 +10,14 @@ const HASH_BYTES = 32;
 /** Head of the empty history, in hex. */
 export const GENESIS_HEAD_HEX: string = sha256Hex("service/genesis/v1");
 
-export class HistoryChain {
-  /** Head after all events so far, 64 lowercase hex digits. */
-  head: string;
-  /** The head and the hash of the event that follows it. */
-  readonly #link = new Uint8Array(2 * HASH_BYTES);
+/** A head and the hash of the event that follows it. */
+const link = new Uint8Array(2 * HASH_BYTES);
 
-  constructor(head: string = GENESIS_HEAD_HEX) {
-    this.head = head;
-  }
-
-  /** Appends an event. @param eventHash 64 lowercase hex digits. */
-  append(eventHash: string): void {
-    decodeHex(this.head, this.#link, 0);
-    decodeHex(eventHash, this.#link, HASH_BYTES);
-    this.head = sha256Hex(this.#link);
-  }
+/** Returns the head after an event. Heads and hashes are 64 lowercase hex digits. */
+export function nextHead(head: string, eventHash: string): string {
+  decodeHex(head, link, 0);
+  decodeHex(eventHash, link, HASH_BYTES);
+  return sha256Hex(link);
 }
 
 /** Decodes a hash with a lookup table. A Buffer call would cost as much as computing the hash. */

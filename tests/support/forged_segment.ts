@@ -1,7 +1,7 @@
 /** Writes segments that the service never would: arbitrary rows, order and metadata. */
 import { createHash } from "node:crypto";
 import type { Buffer } from "node:buffer";
-import { HistoryChain } from "../../src/event/chain.ts";
+import { GENESIS_HEAD_HEX, nextHead } from "../../src/event/chain.ts";
 import type { BatchEntry } from "../../src/log/wal/commit_frame.ts";
 import { IndexBuilder } from "../../src/log/index/index_writer.ts";
 import type { EventFacts, ExpectedSegment } from "../../src/log/segment/segment_metadata.ts";
@@ -63,8 +63,7 @@ export function fileFacts(storage: SimulatedDisk): Pick<ExpectedSegment, "bytes"
 export async function describeRows(
   groups: ForgedRow[][],
 ): Promise<{ facts: EventFacts; index: Buffer }> {
-  const chain = new HistoryChain();
-  const previous_head = chain.head;
+  let head = GENESIS_HEAD_HEX;
   const index = new IndexBuilder();
   const entries = new Set<BatchEntry>();
   const ids: string[] = [];
@@ -73,7 +72,7 @@ export async function describeRows(
       const { event_id, source, stream, record_key, kind, event_hash } = JSON.parse(
         line.toString(),
       );
-      chain.append(event_hash);
+      head = nextHead(head, event_hash);
       if (!entries.has(entry)) index.addBatch(entry.source, entry.batch_id);
       entries.add(entry);
       index.addEvent(source, { stream, recordKey: record_key, kind }, event_id);
@@ -86,8 +85,8 @@ export async function describeRows(
     batches: entries.size,
     first_event_id: ids[0]!,
     last_event_id: ids.at(-1)!,
-    previous_head,
-    head: chain.head,
+    previous_head: GENESIS_HEAD_HEX,
+    head,
   };
   return { facts, index: await index.finish() };
 }

@@ -11,7 +11,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { EventLogClient } from "../../src/client/event_log_client.ts";
 import type { ReplayFilter } from "../../src/client/replay.ts";
-import { HistoryChain } from "../../src/event/chain.ts";
+import { GENESIS_HEAD_HEX, nextHead } from "../../src/event/chain.ts";
 import type { CommittedEvent, StreamSummary } from "../../src/event/types.ts";
 import { firstIndex } from "../../src/first_index.ts";
 import { isBatchOf, type LoggedBatch, loggedBatches } from "../../tests/support/history.ts";
@@ -55,7 +55,7 @@ interface KnownEvent {
 export class Audit {
   readonly #ledger: Ledger;
   readonly #heads: KnownHeads;
-  readonly #chain = new HistoryChain();
+  #head = GENESIS_HEAD_HEX;
   readonly #model = new SequentialModel();
   readonly #events: KnownEvent[] = [];
   readonly #labels = new Map<string, Label>();
@@ -121,7 +121,7 @@ export class Audit {
       const { source } = receipt;
       this.#checkReceipt(`the retirement of ${source}`, { kind: "retire", source }, receipt);
     }
-    if (this.#frontier !== undefined) this.#heads.set(this.#frontier, this.#chain.head);
+    if (this.#frontier !== undefined) this.#heads.set(this.#frontier, this.#head);
   }
 
   /** @throws {Violation} if a known head belongs to an event that the log does not contain. */
@@ -205,9 +205,9 @@ export class Audit {
     const label = this.#labels.get(name) ?? { source, stream, kind };
     this.#labels.set(name, label);
     this.#events.push({ id, hash, label });
-    this.#chain.append(hash);
-    const known = this.#heads.get(id) ?? this.#chain.head;
-    claim(known === this.#chain.head, `the chain head after event ${id} has changed`);
+    this.#head = nextHead(this.#head, hash);
+    const known = this.#heads.get(id) ?? this.#head;
+    claim(known === this.#head, `the chain head after event ${id} has changed`);
   }
 
   /** Returns what committed a batch. */

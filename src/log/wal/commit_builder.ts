@@ -4,7 +4,6 @@
  */
 import type { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
-import { HistoryChain } from "../../event/chain.ts";
 import { stampEvents } from "../../event/batch_encoder.ts";
 import type { EventIdSource } from "../../event/event_id.ts";
 import { formatTimestamp } from "../../event/timestamp.ts";
@@ -36,7 +35,7 @@ export interface CommitParts {
 export async function buildCommit(
   { batches, ids, head, nowMs }: CommitParts,
 ): Promise<BuiltCommit> {
-  const chain = new HistoryChain(head);
+  const chain = { head };
   const observedAt = formatTimestamp(nowMs);
   const entries: BatchEntry[] = [];
   const growth: StreamGrowth[] = [];

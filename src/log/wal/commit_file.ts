@@ -7,7 +7,7 @@
  */
 import type { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
-import { HistoryChain } from "../../event/chain.ts";
+import { nextHead } from "../../event/chain.ts";
 import { isSha256Hex } from "../../event/hash.ts";
 import { BACKLOG_BYTES_PER_INDEX_BYTE } from "../../limits.ts";
 import { sumOf } from "../../sum.ts";
@@ -119,14 +119,14 @@ export async function loadCommits(
 
 /** Returns the chain head after these events; null if one is malformed. */
 function headAfter(lines: Buffer, previousHead: string): string | null {
-  const chain = new HistoryChain(previousHead);
+  let head = previousHead;
   const event = new StoredEvent();
   for (let at = 0; at < lines.length;) {
     at = event.takeLine(lines, at);
     if (at === 0 || !isSha256Hex(event.eventHash)) return null;
-    chain.append(event.eventHash);
+    head = nextHead(head, event.eventHash);
   }
-  return chain.head;
+  return head;
 }
 
 export function* growthOf(lines: Buffer): Generator<StreamGrowth, void> {

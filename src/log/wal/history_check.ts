@@ -5,7 +5,7 @@
  */
 import type { Buffer } from "node:buffer";
 import { assert } from "../../assert.ts";
-import { GENESIS_HEAD_HEX, HistoryChain } from "../../event/chain.ts";
+import { GENESIS_HEAD_HEX, nextHead } from "../../event/chain.ts";
 import { isEventId } from "../../event/event_id.ts";
 import { isSha256Hex, sha256Hex } from "../../event/hash.ts";
 import { nameFault } from "../../event/names.ts";
@@ -56,8 +56,11 @@ export class HistoryCheck {
   readonly event: StoredEvent = new StoredEvent();
   readonly #digester = new BatchDigester();
   readonly #rules = new IngestRules();
-  /** Null while the head is unknown: without `chain`, from `startBatch()` to `checkHead()`. */
-  #history: HistoryChain | null;
+  /**
+   * Chain head after the events so far. Null while it is unknown: without `chain`, from
+   * `startBatch()` to `checkHead()`.
+   */
+  head: string | null;
   #path = "";
   #invalid: FailureCode = "segment_invalid";
   #batch: OpenBatch | null = null;
@@ -74,13 +77,8 @@ export class HistoryCheck {
     const { chain, previousHead = GENESIS_HEAD_HEX, lastEventId = null, onBatch } = options;
     this.chain = chain;
     this.#onBatch = onBatch;
-    this.#history = previousHead === null ? null : new HistoryChain(previousHead);
+    this.head = previousHead;
     this.lastEventId = lastEventId;
-  }
-
-  /** Chain head after the events so far; null if it is unknown. */
-  get head(): string | null {
-    return this.#history?.head ?? null;
   }
 
   /** Starts the next file. @param invalid the failure code if the file is malformed. */
@@ -121,7 +119,7 @@ export class HistoryCheck {
     const spelling = new SpelledBatch({ source, batch_id });
     this.#batch = { source, batch_id, batch_digest, spelling, firstEventId: "" };
     this.#checkName("source", source);
-    if (!this.#followsChain) this.#history = null;
+    if (!this.#followsChain) this.head = null;
   }
 
   /**
@@ -148,8 +146,8 @@ export class HistoryCheck {
     const { stream } = event;
     if (stream !== this.#stream) this.#checkName("stream", stream);
     this.#stream = stream;
-    if (this.#history !== null && isSha256Hex(event.eventHash)) {
-      this.#history.append(event.eventHash);
+    if (this.head !== null && isSha256Hex(event.eventHash)) {
+      this.head = nextHead(this.head, event.eventHash);
     }
     this.#digester.add(event);
     batch.firstEventId ||= event.eventId;
@@ -179,8 +177,7 @@ export class HistoryCheck {
    * @throws {VerifyFailure}
    */
   checkHead(expected: string): void {
-    this.#history ??= new HistoryChain(expected);
-    const found = this.#history.head;
+    const found = this.head ??= expected;
     if (expected === found) return;
     const code = this.chain ? "chain_head_mismatch" : this.#invalid;
     throw this.failure("chain head after this event", { expected, found }, code);
