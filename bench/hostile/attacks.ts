@@ -76,12 +76,12 @@ async function flood(target: Target, begin: string, bytes: Buffer | string): Pro
   }
 }
 
-/** Sends a request again as soon as its response has ended. */
-async function repeat(target: Target, request: string | Buffer): Promise<never> {
+/** Sends the next request as soon as a response has ended. */
+async function repeat(target: Target, next: () => string | Buffer): Promise<never> {
   for (;;) {
     const socket = await open(target);
     socket.resume();
-    socket.write(request);
+    socket.write(next());
     await over(socket);
     socket.destroy();
     await delay(RETRY_MS);
@@ -114,14 +114,31 @@ async function churn(target: Target): Promise<never> {
 /** The slowest bodies of the largest size. Each ends in an invalid event. */
 function slowBody(form: number): string {
   const payload = [
-    () => `[${fill((n) => (n === 0 ? "" : ",") + "1e20")}]`,
+    numbers,
     () => `[${fill((n) => (n === 0 ? "" : ",") + '"\\n"')}]`,
     () => `{"\\n":1${fill((n) => `,"m${n}":1`)}}`,
     () => `{"x":1${fill((n) => `,"${1e6 + n}":1`)}}`,
   ][form]!();
+  return batchOf("slow", payload, {});
+}
+
+/** A payload that is stored in 140 MiB. */
+function numbers(): string {
+  return `[${fill((n) => (n === 0 ? "" : ",") + "1e20")}]`;
+}
+
+/** A batch with an event that has this payload, and `more` events. */
+function batchOf(batchId: string, payload: string, ...more: object[]): string {
   const event = { stream: "s", record_key: "k", kind: "u", payload: 0 };
-  const text = JSON.stringify({ batch_id: "slow", source: "hostile", events: [event, {}] });
+  const text = JSON.stringify({ batch_id: batchId, source: "hostile", events: [event, ...more] });
   return text.replace('"payload":0', () => `"payload":${payload}`);
+}
+
+/** Returns a function that returns new batches, each with the largest event alone. */
+function largeBatches(client: number): () => Buffer {
+  const payload = numbers();
+  let number = 0;
+  return () => postRequest(batchOf(`${client}-${number++}`, payload), TOKEN);
 }
 
 function fill(piece: (n: number) => string): string {
@@ -153,13 +170,17 @@ const ATTACKS: Record<string, Attack> = {
     const begin = postHead("Transfer-Encoding: chunked", TOKEN);
     return flood(target, begin, "1\r\n \r\n".repeat(PIPELINED));
   }],
-  "no-match-64": [64, (target) => repeat(target, get(NO_MATCH))],
+  "no-match-64": [64, (target) => repeat(target, () => get(NO_MATCH))],
   "replays-16": [16, (target) => {
     const page = get("/v1/events?limit=100000").toString();
-    return repeat(target, page.replace("1.1", "1.0"));
+    return repeat(target, () => page.replace("1.1", "1.0"));
   }],
-  "follows-32": [32, (target) => repeat(target, get(`${NO_MATCH}&follow=true`))],
-  "bodies-4": [4, (target, client) => repeat(target, postRequest(slowBody(client), TOKEN))],
+  "follows-32": [32, (target) => repeat(target, () => get(`${NO_MATCH}&follow=true`))],
+  "bodies-4": [4, (target, client) => {
+    const slow = postRequest(slowBody(client), TOKEN);
+    return repeat(target, () => slow);
+  }],
+  "large-events-2": [2, (target, client) => repeat(target, largeBatches(client))],
   "half-heads-2000": [2000, (target) => unread(target, "GET / HT")],
   "churn-1000": [1, churn],
   "unread-events-150": [
