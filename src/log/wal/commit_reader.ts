@@ -41,8 +41,10 @@ export async function* readCommits(
   const fill = async (wantedBytes: number): Promise<boolean> => {
     const unread = buffer.subarray(start, filled);
     if (unread.length >= wantedBytes) return true;
+    const former = buffer;
     if (wantedBytes > buffer.length) buffer = Buffer.allocUnsafeSlow(wantedBytes + CHUNK_BYTES);
     buffer.set(unread);
+    if (buffer !== former) freeOwnMemory(former);
     const into = buffer.subarray(unread.length, sizeBytes - position);
     start = 0;
     filled = unread.length + await file.read(into, position + unread.length);
@@ -82,5 +84,6 @@ export async function* readCommits(
     position = endBytes;
     yield { commit, frame, lines: frame.subarray(headerBytes), endBytes };
   }
+  freeOwnMemory(buffer);
   return null;
 }
