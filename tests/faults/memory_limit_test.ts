@@ -6,6 +6,7 @@
 import assert from "node:assert/strict";
 import process from "node:process";
 import { test } from "node:test";
+import { peakMemoryBytes } from "../../bench/support/process_stats.ts";
 import type { Receipt } from "../../src/event/types.ts";
 import { INGEST_BODY_BYTES_MAX } from "../../src/limits.ts";
 import { assertError, ingest, replayPage, streamsPage } from "../contract/support/api.ts";
@@ -14,6 +15,8 @@ import { withServing } from "../support/deployment.ts";
 const ROUNDS = Number(process.env.MEMORY_ROUNDS ?? 1);
 const HEAP_MIB = 256;
 const MIB = 1024 * 1024;
+/** What the service may take under any load. */
+const MEMORY_BYTES_MAX = 1024 * MIB;
 const CLIENTS = 3;
 /** Sets the heap limit of either runtime. */
 const WRAPPER = [
@@ -28,6 +31,8 @@ const EVENTS: [title: string, make: () => string][] = [
   ["10,000 events of 3 KiB", () => Array(10_000).fill(eventOf(`"${"y".repeat(3200)}"`)).join()],
   // Regression: each number was stored as a 64-byte tree.
   ["6 million numbers", () => eventOf(`[${"1,".repeat(6 * MIB)}1]`)],
+  // Regression: buffers that had grown took 1.7 GiB.
+  ["the largest stored event", () => eventOf(`[${"1e20,".repeat(6.3 * MIB)}1]`)],
 ];
 
 function eventOf(payload: string): string {
@@ -56,6 +61,8 @@ for (const [title, make] of EVENTS) {
         });
         receipts.push(...await Promise.all(sending));
       }
+      const peakBytes = peakMemoryBytes(deployment.serving.child.pid!) ?? 0;
+      assert.ok(peakBytes <= MEMORY_BYTES_MAX, `took ${Math.round(peakBytes / MIB)} MiB`);
       await deployment.stop("SIGKILL");
 
       await deployment.start({ wrapper: WRAPPER });
