@@ -95,7 +95,9 @@ test(`whichever operation fails, nothing acknowledged is lost (SEED=${seed})`, a
   for (const point of await faultPointsOf(base)) {
     tally.operations = point.number;
     if (!isChosen(random, point)) continue;
-    const { strike, states } = await tryPoint(base, point);
+    let { strike, states } = await tryPoint(base, point);
+    // One read of each MiB is pooled, and changes the order of the operations after it.
+    if (strike === null) ({ strike, states } = await tryPoint(base, point));
     if (strike === null) {
       // A run without a shutdown has fewer operations.
       assert.equal(point.ending, "kill", `operation ${point.number} occurs in every run`);
