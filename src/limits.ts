@@ -9,6 +9,8 @@ const MIB = 1024 * KIB;
 
 export const BATCH_EVENTS_MAX = 10_000;
 export const INGEST_BODY_BYTES_MAX = 32 * MIB;
+/** Largest ratio of a stored event to its part of a body: `1e20,` is stored in 22 bytes. */
+export const STORED_BYTES_PER_BODY_BYTE: number = 22 / 5;
 export const CONTROL_BODY_BYTES_MAX = 1 * MIB;
 /** Maximum size of `source`, `stream` and `kind` in UTF-8. */
 export const NAME_BYTES_MAX = 128;
@@ -20,9 +22,6 @@ export const PAYLOAD_DEPTH_MAX = 128;
 export const JSON_DEPTH_MAX = 256;
 /** Maximum total size of the events in a replay page. A larger event is returned alone. */
 export const REPLAY_RESPONSE_BYTES_MAX = 16 * MIB;
-
-/** Growth factor of a full buffer. Doubling would waste memory in large buffers. */
-export const MEMORY_GROWTH_FACTOR = 1.25;
 
 // Admission.
 
@@ -77,7 +76,7 @@ export const COMMIT_BYTES_SOFT_MAX = 8 * MIB;
 export const COMMIT_BATCHES_MAX = 1024;
 /** Longest header line that a reader accepts. Holds COMMIT_BATCHES_MAX entries of any size. */
 export const COMMIT_HEADER_BYTES_MAX = 4 * MIB;
-/** Longest commit body that a reader accepts. `1e20,` (5 bytes) is stored in 22 bytes. */
+/** Longest commit body that a reader accepts. */
 export const COMMIT_BODY_BYTES_MAX = 256 * MIB;
 /** Largest manifest: about 600 bytes for each of 100,000 segments, which hold 26 billion events. */
 export const MANIFEST_BYTES_MAX = 64 * MIB;
@@ -147,12 +146,14 @@ export const SHUTDOWN_GRACE_MS = 5_000;
 
 assert(
   COMMIT_BODY_BYTES_MAX >=
-    INGEST_BODY_BYTES_MAX * 22 / 5 + BATCH_EVENTS_MAX * EVENT_OVERHEAD_BYTES_MAX,
+    INGEST_BODY_BYTES_MAX * STORED_BYTES_PER_BODY_BYTE +
+      BATCH_EVENTS_MAX * EVENT_OVERHEAD_BYTES_MAX,
   "the largest batch must fit in one commit",
 );
 assert(
   CLIENT_LINE_BYTES_MAX >=
-    Math.max(INGEST_BODY_BYTES_MAX * 22 / 5, REPLAY_RESPONSE_BYTES_MAX) + EVENT_OVERHEAD_BYTES_MAX,
+    Math.max(INGEST_BODY_BYTES_MAX * STORED_BYTES_PER_BODY_BYTE, REPLAY_RESPONSE_BYTES_MAX) +
+      EVENT_OVERHEAD_BYTES_MAX,
   "a page must fit in a line that the client accepts",
 );
 assert(

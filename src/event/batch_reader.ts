@@ -9,6 +9,7 @@ import {
   NAME_BYTES_MAX,
   PAYLOAD_DEPTH_MAX,
   RECORD_KEY_BYTES_MAX,
+  STORED_BYTES_PER_BODY_BYTE,
 } from "../limits.ts";
 import {
   batchEncoder as encoder,
@@ -47,14 +48,11 @@ const CLOSE_OBJECT = 0x7d;
 const PRECONDITION_DEPTH = 1;
 /** Approximate bytes that the encoder adds per event for hashes and member names. */
 const ADDED_BYTES = 480;
-/** How often the scratch buffer holds a body: itself, its payloads and its lines. */
-const COPIES = 3;
 /**
- * Bodies from this size on reserve enough for payloads in which each `1e20,` becomes 22 bytes.
- * Reserved memory that is never written takes none of the machine's, and isn't kept.
+ * Bodies from this size on reserve enough for the longest payloads. Reserved memory that is never
+ * written takes none of the machine's, and isn't kept.
  */
 const LARGE_BODY_BYTES_MIN = 4 * 1024 * 1024;
-const LARGE_BODY_COPIES = 10;
 
 const quoted = (...names: string[]) => names.map((name) => Buffer.from(`"${name}"`));
 /** The members of an event, in the order of their pieces. */
@@ -120,8 +118,8 @@ class BatchReader {
     this.#start = writer.size;
     // Reserve space for the body, its canonical payloads, its lines, and the encoder's additions.
     const addedBytes = Math.min(body.length, BATCH_EVENTS_MAX * ADDED_BYTES);
-    const copies = body.length < LARGE_BODY_BYTES_MIN ? COPIES : LARGE_BODY_COPIES;
-    writer.reserve(copies * body.length + addedBytes + END.length);
+    const growth = body.length < LARGE_BODY_BYTES_MIN ? 1 : STORED_BYTES_PER_BODY_BYTE;
+    writer.reserve(Math.ceil((1 + 2 * growth) * body.length) + addedBytes + END.length);
     writer.append(body);
     this.#end = writer.size;
     writer.append(END);

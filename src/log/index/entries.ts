@@ -29,7 +29,7 @@ export class EntryList {
 
   /** Returns the distinct entries in order. */
   sorted(): BigUint64Array {
-    return sortDistinct(new BigUint64Array(Uint32Array.from(this.#words).buffer));
+    return sortDistinct(new BigUint64Array(new Uint32Array(this.#words).buffer));
   }
 }
 

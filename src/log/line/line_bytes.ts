@@ -36,7 +36,10 @@ export function viewOf(bytes: Uint8Array, start: number, end: number): Uint8Arra
 const WORD_BYTES = 4;
 const LITTLE_ENDIAN = true;
 
-/** Copies words, overwriting up to three bytes past the range, if both views have room. */
+/**
+ * Copies bytes between views of different memory: words, overwriting up to three bytes past the
+ * range, if both have room.
+ */
 export function copyBytes(
   source: DataView,
   from: number,

@@ -5,7 +5,7 @@
 import { Buffer } from "node:buffer";
 import * as layout from "../../event/line_layout.ts";
 import { type Piece, pieceOf } from "../../event/line_layout.ts";
-import { COMMIT_BODY_BYTES_MAX, MEMORY_GROWTH_FACTOR } from "../../limits.ts";
+import { COMMIT_BODY_BYTES_MAX } from "../../limits.ts";
 import {
   copyBytes,
   HASH_BYTES,
@@ -51,6 +51,9 @@ function sizeOf({ starts, ends }: ColumnValues, rows: readonly number[]): number
   for (const row of rows) sizeBytes += ends[row]! - starts[row]!;
   return sizeBytes;
 }
+
+/** Growth factor of a full buffer. Its bound is near, so doubling would waste memory. */
+const GROWTH_FACTOR = 1.25;
 
 class LineAssembler {
   readonly #columns: LineColumns;
@@ -148,7 +151,7 @@ class LineAssembler {
   #makeRoom(moreBytes: number): void {
     this.#linesBytesMax += moreBytes;
     if (this.#linesBytesMax <= this.#bytes.length) return;
-    const larger = Buffer.allocUnsafeSlow(Math.ceil(MEMORY_GROWTH_FACTOR * this.#linesBytesMax));
+    const larger = Buffer.allocUnsafeSlow(Math.ceil(GROWTH_FACTOR * this.#linesBytesMax));
     this.#bytes.copy(larger, 0, 0, this.#end);
     this.#bytes = larger;
     this.#view = viewFor(larger);
