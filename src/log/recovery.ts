@@ -57,7 +57,8 @@ export async function recover(
   report: Report,
   decoder?: RowGroupDecoder,
 ): Promise<RecoveredLog> {
-  await storage.hold(LOCK_FILE);
+  // Before they are opened, so that whoever replaces one from then on is noticed.
+  await storage.hold(LOCK_FILE, MANIFEST_FILE, TAIL_FILE);
   if (await storage.list(".") === null) throw new Error("the log directory does not exist");
   let inventory = await takeInventory(storage, "write");
   if (!inventory.isStarted) {
@@ -122,7 +123,7 @@ async function recoverFiles(
   await syncNames(storage);
   await removeLeftovers(storage, inventory, report);
   const paths = [...pending, ...manifest.segments.slice(-1)].map(({ path }) => path);
-  await storage.hold(TAIL_FILE, MANIFEST_FILE, PENDING_FOLDER, SEGMENTS_FOLDER, ...paths);
+  await storage.hold(PENDING_FOLDER, SEGMENTS_FOLDER, ...paths);
   const files = new LogFiles(sealed, [...pending, tail]);
   return { manifest, files, head: tail.head ?? head };
 }
@@ -171,10 +172,11 @@ async function removeLeftovers(
  * Creates an empty log. Its manifest is written last, so that an interrupted first startup leaves
  * only an empty tail and empty directories.
  */
-async function createLog(storage: Storage, { tail }: Inventory): Promise<void> {
+async function createLog(storage: OwnedStorage, { tail }: Inventory): Promise<void> {
   await tail?.file.close();
   await makeFolders(storage);
   if (tail === null) await createTail(storage);
+  await storage.hold(TAIL_FILE);
   await storage.syncFolder(".");
   for (const path of TEMPORARY_FILES) await removeIfThere(storage, path);
   await writeManifest(storage, EMPTY_MANIFEST);

@@ -35,7 +35,7 @@ export class OwnedStorage implements Storage {
     return this.#loss !== null || performance.now() >= this.#dueMs;
   }
 
-  /** Adds paths that the caller has just opened. */
+  /** Adds paths that the caller is about to open, or has just made. */
   async hold(...paths: string[]): Promise<void> {
     for (const path of paths) this.#held.set(path, await this.identity(path));
   }

@@ -91,6 +91,20 @@ test("OwnedStorage.findLoss() tells that an older copy was written over the tail
     await assert.rejects(log.append([preparedBatch("more")]), WriterPoisonedError);
   }));
 
+test("openLog() refuses a log whose tail is replaced during recovery", () =>
+  withFolder(async (folder) => {
+    const open = () => openLog({ ...testTime(), storage, report() {} });
+    const storage = fileStorage(folder);
+    await (await open()).close();
+    const openFile = storage.open;
+    storage.open = async (path, mode) => {
+      const file = await openFile(path, mode);
+      if (path === "tail.ndjson") await replace(join(folder, path));
+      return file;
+    };
+    await assert.rejects(open(), { message: /^tail\.ndjson: is no longer the file/ });
+  }));
+
 /** Fails lstat(2). @returns a function that mends it. */
 function failLstat(context: TestContext, code: string): () => void {
   const fail = () => Promise.reject(Object.assign(new Error(code), { code }));
