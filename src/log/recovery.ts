@@ -26,7 +26,8 @@ import { LogFiles } from "./sealing/log_files.ts";
 import { createTail, syncNames } from "./wal/rotation.ts";
 import type { RowGroupDecoder } from "./segment/row_group_decoder.ts";
 import { SealedHistory } from "./segment/sealed_history.ts";
-import { readRange, removeIfThere, type Storage } from "./storage/storage.ts";
+import { isNoRoom, readRange, removeIfThere, type Storage } from "./storage/storage.ts";
+import { describeError } from "./storage/system_error.ts";
 import {
   closeFiles,
   findUnlisted,
@@ -157,9 +158,14 @@ async function removeLeftovers(
   for (const path of TEMPORARY_FILES) await removeIfThere(storage, path);
   const covered = orphans.filter((path) => parsePendingPath(path) !== null);
   // After a failed fsync the page cache may hold a manifest that is not on disk. Rewrite it before
-  // removing the files that it covers.
-  if (covered.length > 0) await writeManifest(storage, manifest);
-  for (const path of covered) await storage.remove(path);
+  // removing the files that it covers. Without room for that, they wait for another start.
+  try {
+    if (covered.length > 0) await writeManifest(storage, manifest);
+    for (const path of covered) await storage.remove(path);
+  } catch (error) {
+    if (!isNoRoom(error)) throw error;
+    report(`${covered}: sealed, but not removed until restart: ${describeError(error)}`);
+  }
   for (const path of orphans.filter((path) => parseSegmentPath(path) !== null)) {
     if (isSealedAgain(path, inventory)) await storage.remove(path);
     else report(`${path}: not in the manifest, left in place`);

@@ -11,7 +11,7 @@ import {
 } from "../../src/log/storage/file_names.ts";
 import { appendBytes } from "../support/corrupt.ts";
 import { preparedBatch } from "../support/prepared.ts";
-import { rotateOnly } from "../support/sealing.ts";
+import { rotateOnly, sealAll } from "../support/sealing.ts";
 import { SimulatedDisk } from "../support/simulated_disk.ts";
 import { SECTOR_BYTES } from "../support/simulated_file.ts";
 import { failNth } from "../support/storage_faults.ts";
@@ -20,6 +20,7 @@ import {
   commitOffsets,
   logTree,
   openTestLog,
+  readBack,
   tailOf,
   unsealedBatches,
 } from "../support/test_log.ts";
@@ -116,6 +117,24 @@ test("openLog() accepts a tail that was rotated after its truncation was lost", 
   const disk = await diskWithLostTruncate();
   await rotateOnly(disk);
   assert.deepEqual(await batchIdsOf(disk.crash()), ["a", "b", "c"]);
+});
+
+test("openLog() opens a log on a full disk that still has a sealed pending file", async () => {
+  const disk = new SimulatedDisk(await logTree([["a"]]));
+  await rotateOnly(disk);
+  const pending = [...disk.tree()].filter(([path]) => path.startsWith(`${PENDING_FOLDER}/`));
+  await sealAll(disk);
+  const full = new SimulatedDisk(new Map([...disk.tree(), ...pending]));
+  full.hook = ({ kind }) => kind === "write" ? { errno: "ENOSPC" } : null;
+  const { events, reports } = await readBack(full);
+  assert.equal(events.length, 1);
+  assert.match(
+    reports.join(),
+    /^pending\/.*: sealed, but not removed until restart: .*free some disk/,
+  );
+  full.hook = null;
+  assert.deepEqual(await batchIdsOf(full), ["a"]);
+  assert.ok(![...full.tree().keys()].includes(pending[0]![0]));
 });
 
 /** Regression: the error from close() replaced the cause. */
