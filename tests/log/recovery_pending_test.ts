@@ -117,3 +117,15 @@ test("openLog() and verifyLog() refuse segments that cover part of a pending fil
     assert.equal((await verifyTree(partly, { chain: false })).report.failure, "order_invalid");
   }
 });
+
+test("openLog() and verifyLog() refuse a pending file that another log's segments span", async () => {
+  const common = new SimulatedDisk(await logTree([["common"]]));
+  await sealAll(common);
+  const { tree: pending } = await rotate(await withBatch(common.tree(), "unsealed"));
+  const other = new SimulatedDisk(common.tree());
+  await appendTo(other, "a", "b", "c");
+  await sealAll(other);
+  const tree = new Map([...pending, ...other.tree()]);
+  await assertRefused(tree, "two logs");
+  assert.equal((await verifyTree(tree, { chain: false })).report.failure, "order_invalid");
+});

@@ -141,11 +141,11 @@ export async function openListed(
   }
 }
 
-/** Whether a pending file may contain unsealed events, according to its name. */
+/** Whether a pending file may contain unsealed events: only its own seal ends with its last one. */
 function isUncovered(path: string, { manifest }: Listing): boolean {
   if (!path.endsWith(".ndjson")) return false;
-  const range = parsePendingPath(path);
-  return range === null || range.lastEventId > sealedThrough(manifest);
+  const lastEventId = parsePendingPath(path)?.lastEventId;
+  return !manifest?.segments.some(({ last_event_id }) => last_event_id === lastEventId);
 }
 
 /** Returns the id of the last sealed event. If there is none, returns "", the lowest string. */
