@@ -33,7 +33,6 @@ import {
   findUnlisted,
   type Inventory,
   isSealedAgain,
-  type ListedFile,
   openListed,
   takeInventory,
 } from "./verify/inventory.ts";
@@ -83,62 +82,55 @@ async function recoverFiles(
 ): Promise<RecoveredLog> {
   const { manifest } = inventory;
   await sealed.open(manifest.segments);
-  let { lastEventId } = sealed;
-  const pending: CommitFile[] = [];
-  const onBatch = (path: string) => (entry: BatchEntry) => {
-    assertFollows(entry, lastEventId, path);
-    const { source, batch_id } = entry;
-    const isKnown = pending.some(({ batches }) => batches.findBatch(source, batch_id) !== null);
-    if (isKnown) throw committedTwice(entry);
-    lastEventId = entry.last_event_id;
-  };
-  let head = manifest.segments.at(-1)?.head ?? GENESIS_HEAD_HEX;
-  for (const listed of inventory.pending) {
-    const loaded = await recoverPending(listed, head, onBatch(listed.path));
-    pending.push(loaded);
-    head = loaded.head ?? head;
-  }
-  const isTailPlaced = inventory.tail !== null;
-  if (!isTailPlaced && !inventory.lacksTail) {
-    inventory.tail = await openListed(storage, TAIL_TEMPORARY_FILE, "write");
+  if (!inventory.lacksTail) {
+    inventory.tail ??= await openListed(storage, TAIL_TEMPORARY_FILE, "write");
   }
   if (inventory.tail === null) throw new CorruptLogError(`${TAIL_FILE} is missing`);
-  const { file, sizeBytes } = inventory.tail;
-  const tail = new CommitFile(TAIL_FILE, file);
-  const { fault, corruption } = await loadCommits(tail, sizeBytes, head, onBatch(TAIL_FILE));
-  if (corruption !== null) throw corruptAt(tail, `${fault}; ${corruption}`);
-  const firstEventId = [...pending, tail][0]!.firstEventId;
+  const unsealed: CommitFile[] = [];
+  let { lastEventId } = sealed;
+  let head = manifest.segments.at(-1)?.head ?? GENESIS_HEAD_HEX;
+  for (const listed of [...inventory.pending, inventory.tail]) {
+    const isTail = listed === inventory.tail;
+    const file = new CommitFile(isTail ? TAIL_FILE : listed.path, listed.file);
+    const { fault, corruption } = await loadCommits(file, listed.sizeBytes, head, (entry) => {
+      assertFollows(entry, lastEventId, file.path);
+      const { source, batch_id } = entry;
+      const isKnown = unsealed.some(({ batches }) => batches.findBatch(source, batch_id) !== null);
+      if (isKnown) throw committedTwice(entry);
+      lastEventId = entry.last_event_id;
+    });
+    if (!isTail) assertWhole(file, fault);
+    else if (corruption !== null) throw corruptAt(file, `${fault}; ${corruption}`);
+    unsealed.push(file);
+    head = file.head ?? head;
+  }
+  const { firstEventId } = unsealed[0]!;
   const unlisted = findUnlisted(inventory, { firstEventId, lastEventId });
   if (unlisted !== null) throw unlisted;
   // Up to here, nothing was changed.
-  if (fault !== null) {
+  const tail = unsealed.at(-1)!;
+  const remnantBytes = inventory.tail.sizeBytes - tail.endBytes;
+  if (remnantBytes > 0) {
     report(
-      `${TAIL_FILE}: removed ${sizeBytes - tail.endBytes} bytes of an unfinished commit after ` +
+      `${TAIL_FILE}: removed ${remnantBytes} bytes of an unfinished commit after ` +
         (tail.lastEventId === null ? "the start of the file" : `event ${tail.lastEventId}`),
     );
   }
   // A copy of a log may lack empty directories.
   await makeFolders(storage);
   await makeDurable(tail);
-  if (!isTailPlaced) await storage.rename(TAIL_TEMPORARY_FILE, TAIL_FILE);
+  if (inventory.tail.path !== TAIL_FILE) await storage.rename(TAIL_TEMPORARY_FILE, TAIL_FILE);
   await syncNames(storage);
   await removeLeftovers(storage, inventory, report);
-  const paths = [...pending, ...manifest.segments.slice(-1)].map(({ path }) => path);
+  const paths = [...inventory.pending, ...manifest.segments.slice(-1)].map(({ path }) => path);
   await storage.hold(PENDING_FOLDER, SEGMENTS_FOLDER, ...paths);
-  const files = new LogFiles(sealed, [...pending, tail]);
-  return { manifest, files, head: tail.head ?? head };
+  return { manifest, files: new LogFiles(sealed, unsealed), head };
 }
 
-/** Reads a pending file. @throws {CorruptLogError} if it is damaged or does not match its name. */
-async function recoverPending(
-  { path, file, sizeBytes }: ListedFile,
-  previousHead: string,
-  onBatch: (entry: BatchEntry) => void,
-): Promise<CommitFile> {
-  const target = new CommitFile(path, file);
-  const { fault } = await loadCommits(target, sizeBytes, previousHead, onBatch);
-  if (fault !== null) throw corruptAt(target, fault);
-  const { firstEventId, lastEventId } = target;
+/** @throws {CorruptLogError} if a pending file is damaged or does not match its name. */
+function assertWhole(file: CommitFile, fault: string | null): void {
+  if (fault !== null) throw corruptAt(file, fault);
+  const { path, firstEventId, lastEventId } = file;
   const isNamed = firstEventId !== null && lastEventId !== null &&
     path === pendingPath(firstEventId, lastEventId);
   if (!isNamed) {
@@ -146,7 +138,6 @@ async function recoverPending(
       `${path}: name does not match its events, ${firstEventId} to ${lastEventId}`,
     );
   }
-  return target;
 }
 
 async function removeLeftovers(
