@@ -15,7 +15,7 @@ import { Sealer, type SealerOptions } from "./sealing/sealer.ts";
 import type { MakerSettings } from "./sealing/segment_maker.ts";
 import type { SegmentEntry } from "./segment/manifest.ts";
 import type { RowGroupDecoder } from "./segment/row_group_decoder.ts";
-import { StorageFullError, WriterPoisonedError } from "./storage/errors.ts";
+import { StorageFullError, type WriterPoisonedError } from "./storage/errors.ts";
 import { TAIL_FILE } from "./storage/file_names.ts";
 import { OwnedStorage } from "./storage/owned_storage.ts";
 import type { Storage } from "./storage/storage.ts";
@@ -151,7 +151,7 @@ export class Log {
       const firstEventId = built.commit.batches[0]!.first_event_id;
       assert(frontier === null || frontier < firstEventId, "a commit must follow the frontier");
       await this.#writer.append(built);
-      if (this.storage.loss !== null) throw new WriterPoisonedError(this.storage.loss);
+      if (this.storage.isDue) await this.storage.assertOwned();
       this.#head = built.commit.head;
       this.files.publish();
       return built.commit.batches;

@@ -196,6 +196,18 @@ test("append() and retire() acknowledge nothing after a rest if the tail is gone
     assert.ok(!fs.existsSync(join(folder, "tail.ndjson")));
   }));
 
+test("append() acknowledges nothing if the tail is gone after a slow sync", (context) =>
+  withOpenLog(async (log, folder) => {
+    const { file } = log.files.tail;
+    const sync = file.sync.bind(file);
+    file.sync = async (mode) => {
+      await rm(join(folder, "tail.ndjson"));
+      passTime(context, 1000);
+      await sync(mode);
+    };
+    await assert.rejects(log.append([preparedBatch("slow")]), WriterPoisonedError);
+  }));
+
 test("replicate() commits nothing after a rest if the tail is gone", (context) =>
   withFolder(async (folder) => {
     const open = async (name: string) => {
