@@ -126,15 +126,13 @@ test("openLog() opens a log on a full disk that still has a sealed pending file"
   await sealAll(disk);
   const full = new SimulatedDisk(new Map([...disk.tree(), ...pending]));
   full.hook = ({ kind }) => kind === "write" ? { errno: "ENOSPC" } : null;
-  const { events, reports } = await readBack(full);
-  assert.equal(events.length, 1);
+  const { reports } = await readBack(full);
   assert.match(
     reports.join(),
     /^pending\/.*: sealed, but not removed until restart: .*free some disk/,
   );
   full.hook = null;
   assert.deepEqual(await batchIdsOf(full), ["a"]);
-  assert.ok(![...full.tree().keys()].includes(pending[0]![0]));
 });
 
 /** Regression: the error from close() replaced the cause. */

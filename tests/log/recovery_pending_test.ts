@@ -122,8 +122,7 @@ test("openLog() and verifyLog() refuse a pending file that another log's segment
   const common = new SimulatedDisk(await logTree([["common"]]));
   await sealAll(common);
   const { tree: pending } = await rotate(await withBatch(common.tree(), "unsealed"));
-  const other = new SimulatedDisk(common.tree());
-  await appendTo(other, "a", "b", "c");
+  const other = new SimulatedDisk(await withBatch(await withBatch(common.tree(), "a"), "b"));
   await sealAll(other);
   const tree = new Map([...pending, ...other.tree()]);
   await assertRefused(tree, "two logs");

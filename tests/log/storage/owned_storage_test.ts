@@ -4,15 +4,15 @@ import fs from "node:fs";
 import { cp, mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
-import { type Log, openLog } from "../../../src/log/log.ts";
+import type { Log } from "../../../src/log/log.ts";
 import { WriterPoisonedError } from "../../../src/log/storage/errors.ts";
 import { fileStorage } from "../../../src/log/storage/file_storage.ts";
 import { withFolder } from "../../../tools/support/program.ts";
 import { openEventLog } from "../../../src/service/event_log.ts";
 import { treeOf } from "../../support/file_tree.ts";
 import { preparedBatch } from "../../support/prepared.ts";
-import { rotateOnly } from "../../support/sealing.ts";
-import { testTime } from "../../support/test_log.ts";
+import { rotateOnly, sealAll } from "../../support/sealing.ts";
+import { appendTo, openTestLog, testTime } from "../../support/test_log.ts";
 
 /** A log with a segment, a pending file and a tail, in a directory that can be moved. */
 function withOpenLog(
@@ -22,14 +22,12 @@ function withOpenLog(
     const folder = join(parent, "log");
     await mkdir(folder);
     await writeFile(join(folder, ".lock"), "");
-    const open = () => openLog({ ...testTime(), storage: fileStorage(folder), report() {} });
-    const sealed = await open();
-    await sealed.append([preparedBatch("sealed")]);
-    await sealed.seal(() => {});
-    await sealed.append([preparedBatch("pending")]);
-    await sealed.close();
-    await rotateOnly(fileStorage(folder));
-    const log = await open();
+    const storage = fileStorage(folder);
+    await appendTo(storage, "sealed");
+    await sealAll(storage);
+    await appendTo(storage, "pending");
+    await rotateOnly(storage);
+    const { log } = await openTestLog(storage);
     await log.append([preparedBatch("tail")]);
     assert.equal(await log.storage.findLoss(), null);
     await use(log, folder, parent);
@@ -93,16 +91,12 @@ test("OwnedStorage.findLoss() tells that an older copy was written over the tail
 
 test("openLog() refuses a log whose tail is replaced during recovery", () =>
   withFolder(async (folder) => {
-    const open = () => openLog({ ...testTime(), storage, report() {} });
     const storage = fileStorage(folder);
-    await (await open()).close();
-    const openFile = storage.open;
-    storage.open = async (path, mode) => {
-      const file = await openFile(path, mode);
-      if (path === "tail.ndjson") await replace(join(folder, path));
-      return file;
-    };
-    await assert.rejects(open(), { message: /^tail\.ndjson: is no longer the file/ });
+    await appendTo(storage, "a");
+    const { open } = storage;
+    storage.open = (path, mode) =>
+      open(path, mode).finally(() => path === "tail.ndjson" && replace(join(folder, path)));
+    await assert.rejects(openTestLog(storage), { message: /^tail\.ndjson: is no longer the file/ });
   }));
 
 /** Fails lstat(2). @returns a function that mends it. */
@@ -177,11 +171,8 @@ function passTime(context: TestContext, ms: number): void {
 
 test("append() and retire() acknowledge nothing after a rest if the tail is gone", (context) =>
   withFolder(async (folder) => {
-    const service = await openEventLog({
-      ...testTime(),
-      storage: fileStorage(folder),
-      report() {},
-    });
+    const storage = fileStorage(folder);
+    const service = await openEventLog({ ...testTime(), storage, report() {} });
     const batch = preparedBatch("a");
     await service.append(batch);
     await rename(join(folder, "tail.ndjson"), join(folder, "taken"));
@@ -198,13 +189,10 @@ test("append() and retire() acknowledge nothing after a rest if the tail is gone
 
 test("append() acknowledges nothing if the tail is gone after a slow sync", (context) =>
   withOpenLog(async (log, folder) => {
-    const { file } = log.files.tail;
-    const sync = file.sync.bind(file);
-    file.sync = async (mode) => {
+    context.mock.method(log.files.tail.file, "sync", async () => {
       await rm(join(folder, "tail.ndjson"));
       passTime(context, 1000);
-      await sync(mode);
-    };
+    });
     await assert.rejects(log.append([preparedBatch("slow")]), WriterPoisonedError);
   }));
 
@@ -212,7 +200,7 @@ test("replicate() commits nothing after a rest if the tail is gone", (context) =
   withFolder(async (folder) => {
     const open = async (name: string) => {
       await mkdir(join(folder, name));
-      return openLog({ ...testTime(), storage: fileStorage(join(folder, name)), report() {} });
+      return (await openTestLog(fileStorage(join(folder, name)))).log;
     };
     const [source, replica] = [await open("source"), await open("replica")];
     const copy = async (batchId: string) => {
