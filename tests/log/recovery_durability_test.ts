@@ -127,10 +127,7 @@ test("openLog() opens a log on a full disk that still has a sealed pending file"
   const full = new SimulatedDisk(new Map([...disk.tree(), ...pending]));
   full.hook = ({ kind }) => kind === "write" ? { errno: "ENOSPC" } : null;
   const { reports } = await readBack(full);
-  assert.match(
-    reports.join(),
-    /^pending\/.*: sealed, but not removed until restart: .*free some disk/,
-  );
+  assert.match(`${reports}`, /^pending\/.*: sealed, but not removed until restart: .*free some/);
   full.hook = null;
   assert.deepEqual(await batchIdsOf(full), ["a"]);
 });
