@@ -1,17 +1,17 @@
-/** How many connections a server may hold: fewer when the process runs out of descriptors. */
+/** How many connections a server may hold: fewer while the process has few descriptors left. */
 import { closeSync, openSync } from "node:fs";
 
 /** Descriptors left for files. The system's limit is unknown, so opening them is tried. */
 const SPARE_DESCRIPTORS = 32;
-/** The limit is not lowered below this. */
-const CONNECTIONS_MIN = 8;
+/** Connections after which that is tried again, and the fewest that are admitted. */
+const TRIAL_CONNECTIONS = 8;
 
 export class ConnectionLimit {
-  #max: number;
+  readonly #max: number;
   readonly #folder: string;
   readonly #closeOne: () => boolean;
   #open = 0;
-  /** The number of connections when descriptors were last found to be left. */
+  /** The number of connections when descriptors were last found to be left, or fewer since. */
   #triedAt = 0;
 
   /**
@@ -25,23 +25,22 @@ export class ConnectionLimit {
     this.#closeOne = closeOne;
   }
 
-  /** Admits a new connection, in place of another at the limit. Returns false if it must go. */
+  /** Admits a new connection, in place of others at the limit. Returns false if it must go. */
   admit(): boolean {
-    if (this.#open >= this.#max && !this.#closeOne()) return false;
-    this.#open += 1;
-    if (this.#open < this.#triedAt + SPARE_DESCRIPTORS / 2) return true;
-    this.#triedAt = this.#open;
-    if (canOpen(this.#folder)) return true;
+    const isDue = this.#open >= this.#triedAt + TRIAL_CONNECTIONS;
+    const isShort = isDue && !canOpen(this.#folder);
+    if (isDue && !isShort) this.#triedAt = this.#open;
+    if ((isShort || this.#open >= this.#max) && !this.#closeOne()) return false;
     // Log files need the descriptors that are left.
-    this.#triedAt = 0;
-    this.#max = Math.max(CONNECTIONS_MIN, this.#open - SPARE_DESCRIPTORS / 2);
-    for (let open = this.#open; open > this.#max && this.#closeOne(); open--);
+    if (isShort) { for (let n = 1; n < TRIAL_CONNECTIONS && this.#closeOne(); n++); }
+    this.#open += 1;
     return true;
   }
 
   /** Must be called when an admitted connection has closed. */
   closed(): void {
     this.#open -= 1;
+    this.#triedAt = Math.min(this.#triedAt, this.#open);
   }
 }
 

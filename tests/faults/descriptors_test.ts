@@ -116,13 +116,6 @@ test("serve keeps serving when descriptors run out, also new clients", () =>
     await deployment.assertContinues();
   }));
 
-/** Number of descriptors with which the last test starts. It leaves one less in each round. */
-const FREE_FIRST = 8;
-const ROTATE_BYTES = 64 * 1024;
-/** A payload of which a few make the tail rotate. A larger one would take another thread. */
-const PAYLOAD = "x".repeat(12_000);
-const BATCHES_PER_ROUND = 8;
-
 /** The limit under which a process can open `free` more files. */
 function limitFor(pid: number, free: number): number {
   const used = new Set(readdirSync(`/proc/${pid}/fd`).map(Number));
@@ -131,14 +124,45 @@ function limitFor(pid: number, free: number): number {
   return limit;
 }
 
+function setLimit(pid: number, limit: number): void {
+  assert.equal(spawnSync("prlimit", [`--pid=${pid}`, `--nofile=${limit}:`]).status, 0);
+}
+
+/** Each client has a request that lasts. */
+const FOLLOW = "GET /v1/events?follow=true HTTP/1.1\r\nHost: x\r\n\r\n";
+
+test("serve takes as many clients as before once descriptors are free again", (context) => {
+  const { error } = spawnSync("prlimit", ["--version"]);
+  if (error !== undefined) return skipLoudly(context, `cannot run prlimit: ${error.message}`);
+  return withServing(async ({ socketPath, serving: { child } }) => {
+    /** Returns how many of a crowd are served. */
+    const served = async () => {
+      const opening = Array.from({ length: CROWD }, () => RawConnection.open(socketPath, FOLLOW));
+      const clients = await Promise.all(opening);
+      for (const client of clients) await client.receive(1);
+      for (const client of clients) client.destroy();
+      return clients.filter(({ received }) => received.length > 0).length;
+    };
+    setLimit(child.pid!, limitFor(child.pid!, OPEN_FILES_MAX));
+    assert.ok(await served() < CROWD);
+    setLimit(child.pid!, OPEN_FILES_ENOUGH);
+    assert.equal(await served(), CROWD);
+  }, limited(OPEN_FILES_ENOUGH));
+});
+
+/** Number of descriptors with which the last test starts. It leaves one less in each round. */
+const FREE_FIRST = 8;
+const ROTATE_BYTES = 64 * 1024;
+/** A payload of which a few make the tail rotate. A larger one would take another thread. */
+const PAYLOAD = "x".repeat(12_000);
+const BATCHES_PER_ROUND = 8;
+
 test("serve with few free descriptors rotates its tail or keeps it, and its writer never stops", (context) => {
   const { error } = spawnSync("prlimit", ["--version"]);
   if (error !== undefined) return skipLoudly(context, `cannot run prlimit: ${error.message}`);
   return withServing(async (deployment) => {
     const { socketPath, logDir, receipts, serving } = deployment;
     const pid = serving.child.pid!;
-    const setLimit = (limit: number) =>
-      assert.equal(spawnSync("prlimit", [`--pid=${pid}`, `--nofile=${limit}:`]).status, 0);
     const pending = () => readdirSync(join(logDir, PENDING_FOLDER));
     const files = () => [...pending(), ...readdirSync(join(logDir, SEGMENTS_FOLDER))].length;
     const crowd: RawConnection[] = [];
@@ -165,12 +189,12 @@ test("serve with few free descriptors rotates its tail or keeps it, and its writ
     let rotations = 0;
     for (let free = FREE_FIRST; free >= 0; free--) {
       const before = files();
-      setLimit(limitFor(pid, free));
+      setLimit(pid, limitFor(pid, free));
       for (let number = 0; number < BATCHES_PER_ROUND; number++) {
         await append(`${free} free, ${number}`);
       }
       rotations += Number(files() > before);
-      setLimit(OPEN_FILES_ENOUGH);
+      setLimit(pid, OPEN_FILES_ENOUGH);
       await deployment.append(`after ${free}`);
       await settled();
     }
