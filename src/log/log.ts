@@ -131,7 +131,7 @@ export class Log {
    */
   async replicate(commit: Pick<Commit, "batches" | "head">, lines: Buffer): Promise<void> {
     assert(commit.batches.length > 0, "a commit must have at least one batch");
-    while (this.sealer.isBehind) await this.sealer.nextSeal;
+    while (this.sealer.isBehind) await this.sealer.nextSeal();
     if (this.storage.isDue) await this.storage.assertOwned();
     const growth = [...growthOf(lines)];
     await this.#commit(lines.length, () => ({ ...encodeCommit(commit, [lines]), growth }));

@@ -24,20 +24,16 @@ export class BacklogGate {
    * @throws {ApiError} `overloaded` if that takes too long, or too many bodies are waiting.
    */
   async pass(bodyBytes: number): Promise<void> {
-    const isAlone = this.#waitingBytes === 0;
-    if (!isAlone && this.#waitingBytes + bodyBytes > BACKLOG_WAITING_BYTES_MAX) throw behind();
-    this.#waitingBytes += bodyBytes;
-    let timer;
-    const timeout = new Promise<void>((resolve) => timer = setTimeout(resolve, this.#waitMs));
-    let isOver = false;
-    void timeout.then(() => isOver = true);
+    const waitingBytes = this.#waitingBytes + bodyBytes;
+    if (waitingBytes > Math.max(bodyBytes, BACKLOG_WAITING_BYTES_MAX)) throw behind();
+    this.#waitingBytes = waitingBytes;
+    const endMs = performance.now() + this.#waitMs;
     try {
       while (this.isClosed) {
-        if (isOver || this.#isEnded) throw behind();
-        await Promise.race([this.#sealer.nextSeal, timeout]);
+        if (performance.now() >= endMs || this.#isEnded) throw behind();
+        await this.#sealer.nextSeal(endMs - performance.now());
       }
     } finally {
-      clearTimeout(timer);
       this.#waitingBytes -= bodyBytes;
     }
   }

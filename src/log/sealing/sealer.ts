@@ -15,7 +15,7 @@
 import { assert } from "../../assert.ts";
 import { GENESIS_HEAD_HEX } from "../../event/chain.ts";
 import { formatTimestamp } from "../../event/timestamp.ts";
-import { BACKLOG_WAIT_BYTES } from "../../limits.ts";
+import { BACKLOG_WAIT_BYTES, BACKLOG_WAIT_MS } from "../../limits.ts";
 import { sumOf } from "../../sum.ts";
 import {
   type Manifest,
@@ -97,7 +97,8 @@ export class Sealer {
   readonly #urgency = new SharedBacklog();
   /** The seal of the second pending file, if it was begun. */
   #begun: Seal | null = null;
-  #nextSeal = Promise.withResolvers<void>();
+  /** End the waits for a seal. A promise for all would keep something of each that times out. */
+  readonly #waits = new Set<() => void>();
   /** The last event when the last segment was begun. */
   #lastAppended: string | null | undefined;
 
@@ -136,15 +137,19 @@ export class Sealer {
     return this.backlog >= 1;
   }
 
-  /** Resolves when the next pending file has been sealed, or `endWaits()` is called. */
-  get nextSeal(): Promise<void> {
-    return this.#nextSeal.promise;
+  /** Waits until the next pending file has been sealed, `endWaits()` is called, or time is up. */
+  async nextSeal(timeoutMs: number = BACKLOG_WAIT_MS): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#waits.add(resolve);
+    const timer = setTimeout(resolve, timeoutMs);
+    await promise;
+    clearTimeout(timer);
+    this.#waits.delete(resolve);
   }
 
-  /** Resolves `nextSeal` early. */
+  /** Ends all waits for the next seal. */
   endWaits(): void {
-    this.#nextSeal.resolve();
-    this.#nextSeal = Promise.withResolvers();
+    for (const end of this.#waits) end();
   }
 
   /** Starts background sealing if a file is waiting, or else hurries it. */
