@@ -191,7 +191,7 @@ export class Sealer {
     const run = async () => {
       const seal = this.#begun ?? { file, into: SEGMENT_TEMPORARY_FILES[0], first: null };
       assert(seal.file === file, "files must be sealed in order");
-      this.#begun = await this.#beginNext(seal, makeSegment);
+      this.#begun = this.#beginNext(seal, makeSegment);
       await this.#seal(seal, makeSegment);
       await this.#remove(file).catch(({ message }: Error) => {
         report(`${file.path}: sealed, but not removed until restart: ${message}`);
@@ -211,17 +211,13 @@ export class Sealer {
   }
 
   /** Begins the seal of the second pending file if sealing is behind. */
-  async #beginNext({ file, into: used }: Seal, make: MakeSegment): Promise<Seal | null> {
+  #beginNext({ file, into: used }: Seal, make: MakeSegment): Seal | null {
     const [, next] = this.#files.pending;
     if (next === undefined || this.backlog < UNTHROTTLED_BACKLOG) return null;
     const into = SEGMENT_TEMPORARY_FILES.find((path) => path !== used)!;
     const seal: Seal = { file: next, into, first: null };
-    try {
-      await this.#removeUnfinished(into);
-    } catch {
-      return null; // Thrown again when it is the turn of the file.
-    }
-    seal.first = make(this.#task(seal, 0, file.head!));
+    seal.first = removeIfThere(this.#storage, into)
+      .then(() => make(this.#task(seal, 0, file.head!)));
     // A failure is thrown when it is the turn of the file.
     seal.first.catch(() => {});
     return seal;
