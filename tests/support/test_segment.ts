@@ -69,11 +69,11 @@ export async function sealCommits(
   const file = await storage.open(PENDING_PATH, "read");
   const unsealed = commitsIn(file, pending.bytes.length);
   const segments: ExpectedSegment[] = [];
-  for (let previousHead = GENESIS_HEAD_HEX;; previousHead = segments.at(-1)!.head) {
+  for (let batches = 0; batches < pending.entries.length; batches += segments.at(-1)!.batches) {
     const path = `${segments.length}.parquet`;
+    const previousHead = segments.at(-1)?.head ?? GENESIS_HEAD_HEX;
     const settings = { previousHead, ...(bounds && { bounds }) };
     const written = await writeSegment(storage, path, unsealed, settings);
-    if (written === null) break;
     await readBack(storage, path, written);
     segments.push({ path, ...written.facts });
   }

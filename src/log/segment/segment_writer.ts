@@ -63,7 +63,6 @@ export interface WrittenSegment {
  * Writes the next commits from the log to a new file at `path` and syncs it. A segment ends after a
  * complete commit; the iterator keeps the rest for the next segment.
  *
- * @returns null, without creating a file, if the iterator is empty.
  * @throws {CorruptLogError} if the lines do not match their batches; the file is unusable.
  */
 export async function writeSegment(
@@ -71,12 +70,10 @@ export async function writeSegment(
   path: string,
   commits: AsyncIterator<CommitLines>,
   options: WriteSegmentOptions,
-): Promise<WrittenSegment | null> {
-  const first = await commits.next();
-  if (first.done === true) return null;
+): Promise<WrittenSegment> {
   const file = await storage.open(path, "create");
   try {
-    const written = await writeCommits(new FileWriter(file), first, commits, options);
+    const written = await writeCommits(new FileWriter(file), commits, options);
     await file.sync();
     return written;
   } finally {
@@ -86,8 +83,7 @@ export async function writeSegment(
 
 async function writeCommits(
   file: FileWriter,
-  first: IteratorResult<CommitLines>,
-  others: AsyncIterator<CommitLines>,
+  commits: AsyncIterator<CommitLines>,
   { previousHead, bounds = BOUNDS, throttle = () => {} }: WriteSegmentOptions,
 ): Promise<WrittenSegment> {
   const history = new HistoryCheck({ chain: false, previousHead });
@@ -106,7 +102,7 @@ async function writeCommits(
     rowsBytes = 0;
     throttle();
   };
-  for (let next = first; next.done !== true; next = await others.next()) {
+  for (let next = await commits.next(); next.done !== true; next = await commits.next()) {
     const { commit, lines } = next.value;
     let batch: BatchEntry | null = null;
     let start = 0;
