@@ -30,9 +30,6 @@ import { openToOthers } from "./ownership.ts";
 import { counted } from "./progress.ts";
 import { runAsWriter } from "./writer_lock.ts";
 
-/** Timeout for an existing socket to accept or refuse a connection. */
-const SOCKET_PROBE_TIMEOUT_MS = 1000;
-
 /** What the process creates belongs to its user alone, the socket from its first moment. */
 const UMASK = 0o077;
 
@@ -144,15 +141,13 @@ async function clearSocketPath(path: string): Promise<void> {
   }
   const connection = connect({ path });
   try {
-    await once(connection, "connect", { signal: AbortSignal.timeout(SOCKET_PROBE_TIMEOUT_MS) });
+    // A Unix socket accepts or refuses at once.
+    await once(connection, "connect");
   } catch (error) {
     if (errorCode(error) === "ECONNREFUSED") return await unlink(path);
-    const reason = connection.connecting
-      ? `no response within ${SOCKET_PROBE_TIMEOUT_MS} ms`
-      : describeError(error);
     throw operationalError(
-      `${path}: cannot determine whether a service is listening on this socket: ${reason}; ` +
-        "remove the socket if no process is listening on it",
+      `${path}: cannot determine whether a service is listening on this socket: ` +
+        `${describeError(error)}; remove the socket if no process is listening on it`,
       error,
     );
   } finally {

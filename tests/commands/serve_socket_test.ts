@@ -83,6 +83,24 @@ test("serve exits 1 if another process listens on its socket, and keeps the file
     }
   }));
 
+test("serve exits 1 if it may not connect to its socket, and keeps the file", async (context) => {
+  const reason = await whyPrivileged();
+  if (reason !== null) return skipLoudly(context, reason);
+  await withSocketOutside(async ({ socketPath, spawn }) => {
+    const server = await listenOn(socketPath);
+    try {
+      await chmod(socketPath, 0);
+      const before = await identityOf(socketPath);
+      const { code, stderr } = await spawn({ wrapper: UNPRIVILEGED }).exited;
+      assert.equal(code, 1);
+      assert.match(stderr, /s\.sock: cannot determine whether a service is listening .*EACCES/);
+      assert.equal(await identityOf(socketPath), before);
+    } finally {
+      await new Promise((resolve) => server.close(resolve));
+    }
+  });
+});
+
 test("serve exits 1 when the directory of its socket is missing", () =>
   withDeployment(async (deployment) => {
     await deployment.configure("data/ground.sock", "none/ground.sock");
