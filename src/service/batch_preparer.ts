@@ -71,7 +71,7 @@ export class PreparedRoom {
   readonly #limitBytes: number;
   #heldBytes = 0;
   /** Bodies waiting to be prepared, in order. */
-  readonly #waiting: (() => void)[] = [];
+  readonly #waiting: { bodyBytes: number; resolve: () => void }[] = [];
 
   constructor(
     prepare: (body: Uint8Array) => Maybe<PreparedBatch>,
@@ -83,11 +83,10 @@ export class PreparedRoom {
 
   /** Prepares the batch in a body once memory is available. @throws {ApiError} */
   async prepare(body: Uint8Array): Promise<Prepared> {
-    if (this.#isFull || this.#waiting.length > 0) {
-      await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    }
     const bodyBytes = body.length;
-    this.#heldBytes += bodyBytes;
+    if (this.#isFull || this.#waiting.length > 0) {
+      await new Promise<void>((resolve) => this.#waiting.push({ bodyBytes, resolve }));
+    } else this.#heldBytes += bodyBytes;
     try {
       const preparing = this.#prepare(body);
       if (preparing instanceof Promise) this.#wakeNext();
@@ -119,7 +118,10 @@ export class PreparedRoom {
 
   /** Wakes one body at a time; each wakes the next once its size is known. */
   #wakeNext(): void {
-    if (!this.#isFull) this.#waiting.shift()?.();
+    const next = this.#isFull ? undefined : this.#waiting.shift();
+    // More memory may be freed before the body is prepared, which counts already.
+    this.#heldBytes += next?.bodyBytes ?? 0;
+    next?.resolve();
   }
 }
 

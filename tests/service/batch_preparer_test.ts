@@ -72,6 +72,21 @@ test("PreparedRoom.prepare() waits while earlier batches use up the memory budge
   assert.equal(prepared, 4);
 });
 
+test("PreparedRoom.prepare() goes on with one body if two batches are released at once", async () => {
+  const large = new Uint8Array(LIMIT_BYTES);
+  let prepared = 0;
+  const room = new PreparedRoom(async () => {
+    prepared += 1;
+    return await Promise.resolve(preparedBatch("b"));
+  }, LIMIT_BYTES);
+  const held = await Promise.all([room.prepare(EMPTY), room.prepare(EMPTY)]);
+  const waiting = [room.prepare(large), room.prepare(large)];
+  for (const { release } of held) release();
+  await Promise.resolve();
+  assert.equal(prepared, 3);
+  for (const each of waiting) (await each).release();
+});
+
 test("PreparedRoom.prepare() continues with the next body after a rejected one", async () => {
   const room = new PreparedRoom((body) => {
     if (body.length > 0) throw new Error("not valid");
