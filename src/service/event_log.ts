@@ -87,12 +87,17 @@ export class EventLogService {
     return this.#queue.stopped || this.#log.storage.loss !== null;
   }
 
+  /** Whether new batches wait for sealing. A stopped writer refuses them at once. */
+  get #mustWait(): boolean {
+    return this.gate.isClosed && !this.isPoisoned;
+  }
+
   /**
    * Commits the batch in a request body durably, or returns the receipt for its earlier commit.
    * @throws {ApiError}
    */
   async ingest(body: Uint8Array): Promise<Receipt> {
-    if (this.gate.isClosed) {
+    if (this.#mustWait) {
       const receipt = await this.#repeat(body);
       if (receipt !== null) return receipt;
       await this.gate.pass(body.length);
@@ -119,7 +124,7 @@ export class EventLogService {
 
   /** Retires a source, or returns the receipt for its retirement. */
   async retire(source: string): Promise<RetirementReceipt> {
-    const mustWait = this.gate.isClosed && await this.#state.findRetirement(source) === null;
+    const mustWait = this.#mustWait && await this.#state.findRetirement(source) === null;
     if (mustWait) await this.gate.pass(0);
     return await this.#queue.submit(retireMutation(source));
   }

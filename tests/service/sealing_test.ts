@@ -117,6 +117,23 @@ test("LogState finds a batch whose generation is sealed during the lookup", asyn
   assert.deepEqual([await before, await after], [entry, entry]);
 });
 
+test("a stopped writer refuses mutations at once, also while sealing is too far behind", async () => {
+  const storage = new SimulatedDisk();
+  const steps = new SealingSteps({ backlogWaitBytes: 1, backlogWaitMs: 1 });
+  const held = Promise.withResolvers<void>();
+  steps.beforeMake = () => held.promise;
+  const { service } = await openTestService(storage, steps.on());
+  await submit(service, submittedBatch("shop", "a"));
+  storage.hook = ({ kind }) => kind === "write" && service.gate.isClosed ? { errno: "EIO" } : null;
+  assert.equal(statusOf(await submit(service, submittedBatch("shop", "b"))), "writer_poisoned");
+  assert.equal(service.gate.isClosed, true);
+  const body = Buffer.from(JSON.stringify(submittedBatch("shop", "c")));
+  await assert.rejects(service.ingest(body), { code: "writer_poisoned" });
+  await assert.rejects(service.retire("shop"), { code: "writer_poisoned" });
+  held.resolve();
+  await service.close();
+});
+
 /** Commits that are sealed, each into a segment of its own, whose indexes are merged. */
 const BATCHES = 70;
 
