@@ -42,7 +42,7 @@ export const BODY_BYTES_PER_SECOND_MIN: number = 16 * KIB;
 
 /** What a read reserves until its response has been written: a block of the log. */
 export const RESPONSE_RESERVED_BYTES: number = 256 * KIB;
-/** Memory for responses in flight, without blocks larger than RESPONSE_RESERVED_BYTES. */
+/** Memory for finite responses in flight, without larger blocks, and as much for follow records. */
 export const RESPONSE_BYTES_MAX: number = 96 * MIB;
 /** Memory for larger blocks, which hold one event each. One may exceed it alone. */
 export const LARGE_BLOCK_BYTES_MAX: number = 64 * MIB;
@@ -104,7 +104,7 @@ export const STREAMS_LIMIT_MAX = 1000;
 
 // Followers.
 
-/** Maximum followers; others get a 429. Each uses a socket and FOLLOW_RECORD_BYTES_MAX. */
+/** Maximum followers; others get a 429. Each uses a socket and a record. */
 export const FOLLOWERS_MAX = 4096;
 /** Maximum total size of a follow record's events; bounds the memory for a slow follower. */
 export const FOLLOW_RECORD_BYTES_MAX = 256 * KIB;

@@ -2,7 +2,13 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { ApiError } from "../event/api_error.ts";
 import type { PreparedBatch, Receipt, RetirementReceipt } from "../event/types.ts";
-import { FOLLOWERS_MAX, LARGE_BLOCK_BYTES_MAX, REPLAY_RESPONSE_BYTES_MAX } from "../limits.ts";
+import {
+  FOLLOW_RECORD_BYTES_MAX,
+  FOLLOWERS_MAX,
+  LARGE_BLOCK_BYTES_MAX,
+  REPLAY_RESPONSE_BYTES_MAX,
+  RESPONSE_BYTES_MAX,
+} from "../limits.ts";
 import { type Log, type LogOptions, openLog } from "../log/log.ts";
 import { type ClientState, EventScan, type ReplayQuery } from "../log/read/event_scan.ts";
 import { Admission } from "./admission.ts";
@@ -52,6 +58,10 @@ export class EventLogService {
     totalBytes: 2 * LARGE_BLOCK_BYTES_MAX,
     bodyBytes: LARGE_BLOCK_BYTES_MAX,
   });
+  readonly #records = new Admission({
+    totalBytes: RESPONSE_BYTES_MAX,
+    bodyBytes: FOLLOW_RECORD_BYTES_MAX,
+  });
   readonly #receipts = { batches: 0, events: 0, duplicates: 0 };
   #shuttingDown = false;
 
@@ -67,6 +77,10 @@ export class EventLogService {
       ended: () => this.#followEnd(),
       changes: this.#changes,
       livePages: createLivePages(),
+      tryReserve: () => {
+        const held = this.#records.tryAdmit(FOLLOW_RECORD_BYTES_MAX);
+        return held && (() => this.#records.release(held));
+      },
       reserve: (bytes, isWanted) => this.#reserveWhile(bytes, isWanted),
       report,
     };
@@ -150,13 +164,14 @@ export class EventLogService {
     return new EventScan(this.#log.snapshot, { ...query, ...limits });
   }
 
-  /** Reserves the memory of a large block. @throws {ApiError} `overloaded`. */
+  /** Reserves the memory of a large block, or of a record. @throws {ApiError} `overloaded`. */
   async #reserve(sizeBytes: number): Promise<() => void> {
-    const held = await this.#largeBlocks.admit(Math.min(sizeBytes, LARGE_BLOCK_BYTES_MAX));
-    return () => this.#largeBlocks.release(held);
+    const memory = sizeBytes > FOLLOW_RECORD_BYTES_MAX ? this.#largeBlocks : this.#records;
+    const held = await memory.admit(Math.min(sizeBytes, LARGE_BLOCK_BYTES_MAX));
+    return () => memory.release(held);
   }
 
-  /** Reserves the memory of a large block for a follower, which waits as long as it is there. */
+  /** Does the same for a follower, which waits as long as it is there. */
   async #reserveWhile(sizeBytes: number, isWanted: () => boolean): Promise<() => void> {
     while (isWanted()) {
       try {

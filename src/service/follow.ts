@@ -29,7 +29,9 @@ export interface FollowHub {
   readonly changes: ChangeSignal;
   /** The live pages that followers share. Each was read up to the newest frontier. */
   readonly livePages: LruCache<FollowPage>;
-  /** Waits for the memory of a large block while it is wanted. @returns how to release it. */
+  /** Reserves the memory of a record, if there is any. @returns how to release it. */
+  tryReserve(): (() => void) | null;
+  /** Waits for that, or for that of a large block, while it is wanted. */
   reserve(sizeBytes: number, isWanted: () => boolean): Promise<() => void>;
   report(line: string): void;
 }
@@ -138,8 +140,7 @@ export class FollowSession implements Watcher {
 
   async #readSnapshot(snapshot: LogSnapshot): Promise<Uint8Array | null> {
     const isWanted = () => !this.#isOver() && !isShutdown(this.#hub);
-    const reserve = this.#hub.reserve;
-    const page = await readFollowPage(snapshot, this.#position("snapshot"), isWanted, reserve);
+    const page = await readPage(this.#hub, snapshot, this.#position("snapshot"), isWanted);
     page.users = 1;
     if (!this.#moveTo(page)) return null;
     if (page.exhausted) this.#phase = "caught_up";
@@ -239,6 +240,9 @@ export interface FollowPosition extends ReplayQuery {
 
 const COMMA = Buffer.from(",");
 
+/** While there is no memory for longer records, a record is at most this long, or one event. */
+const SHORT_RECORD_BYTES_MAX = 32 * 1024;
+
 /** Approximate memory for a page without its record. */
 const PAGE_OVERHEAD_BYTES = 512;
 
@@ -251,11 +255,12 @@ export async function readFollowPage(
   { phase, ...query }: FollowPosition,
   isWanted: () => boolean,
   reserve: FollowHub["reserve"],
+  limitBytes: number = FOLLOW_RECORD_BYTES_MAX,
 ): Promise<FollowPage> {
   const dueMs = performance.now() + FOLLOW_POSITION_INTERVAL_MS;
   const scan = new EventScan(snapshot, {
     ...query,
-    limitBytes: FOLLOW_RECORD_BYTES_MAX,
+    limitBytes,
     isEnough: () => performance.now() >= dueMs,
     client: () => isWanted() ? "here" : "gone",
     reserve: (sizeBytes) => reserve(sizeBytes, isWanted),
@@ -279,6 +284,33 @@ export async function readFollowPage(
   const exhausted = !scan.limitReached && !isCutShort;
   scan.close();
   return { record, lastEventId, nextAfter, exhausted, users: 0, release };
+}
+
+/** Reads a page and holds the memory of its record, or reads a short one if there is none. */
+async function readPage(
+  { tryReserve, reserve }: FollowHub,
+  snapshot: LogSnapshot,
+  position: FollowPosition,
+  isWanted: () => boolean,
+): Promise<FollowPage> {
+  for (let release = tryReserve();; release = await reserve(FOLLOW_RECORD_BYTES_MAX, isWanted)) {
+    const limitBytes = release === null ? SHORT_RECORD_BYTES_MAX / 2 : undefined;
+    const reading = readFollowPage(snapshot, position, isWanted, reserve, limitBytes);
+    const page = await reading.catch((error) => {
+      release?.();
+      throw error;
+    });
+    const releaseBlock = page.release;
+    page.release = () => {
+      releaseBlock();
+      release?.();
+    };
+    const isShort = (page.record?.length ?? 0) <= SHORT_RECORD_BYTES_MAX;
+    if (isShort) page.release();
+    if (isShort || release !== null) return page;
+    // One event: it is read again once there is memory, of which it holds none meanwhile.
+    page.release();
+  }
 }
 
 /** Creates an `events` record; `pieces` are the events joined by commas. */
@@ -308,14 +340,13 @@ export async function readLivePage(
   snapshot: LogSnapshot,
   position: FollowPosition,
 ): Promise<FollowPage> {
-  const { livePages, reserve } = hub;
   const isWanted = () => !isShutdown(hub);
-  const read = () => readFollowPage(snapshot, position, isWanted, reserve);
+  const read = () => readPage(hub, snapshot, position, isWanted);
   const key = JSON.stringify([snapshot.frontier, position]);
-  const page = await livePages.load(key, read);
+  const page = await hub.livePages.load(key, read);
   page.users += 1;
   // A page over the limit is shared only while it is read.
-  if (pageBytes(page) > LIVE_PAGES_BYTES_MAX) livePages.delete(key);
+  if (pageBytes(page) > LIVE_PAGES_BYTES_MAX) hub.livePages.delete(key);
   return page;
 }
 

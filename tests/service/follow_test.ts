@@ -186,6 +186,7 @@ function hubOf(snapshot: LogSnapshot, reserve: FollowHub["reserve"]): FollowHub 
     ended: () => null,
     changes: new ChangeSignal(snapshot.frontier),
     livePages: createLivePages(),
+    tryReserve: () => () => {},
     reserve,
     report: () => {},
   };
@@ -200,6 +201,20 @@ test("a session that ends while a large record is sent holds its memory until it
   assert.equal(count.held, 1);
   session.close();
   assert.equal(count.held, 0);
+});
+
+test("a session sends short records while there is no memory, and waits with a long event", async () => {
+  const short = { payload: "x".repeat(12 * 1024) };
+  const { snapshot } = await logOf([short, short, { payload: short.payload.repeat(5) }]);
+  const { count, reserve } = countingMemory();
+  const hub = { ...hubOf(snapshot, reserve), tryReserve: () => null };
+  const session = new FollowSession(hub, FOLLOW_ALL);
+  for (const held of [0, 0, 1]) {
+    assert.equal((await nextEvents(session)).events.length, 1);
+    assert.equal(count.held, held);
+  }
+  session.close();
+  assert.deepEqual(count, { held: 0, most: 1 });
 });
 
 test("readLivePage() reads a page once for all followers, and again after a failed read", async () => {

@@ -126,7 +126,7 @@ test("a stopped writer refuses mutations at once, also while sealing is too far 
   await submit(service, submittedBatch("shop", "a"));
   storage.hook = ({ kind }) => kind === "write" && service.gate.isClosed ? { errno: "EIO" } : null;
   assert.equal(statusOf(await submit(service, submittedBatch("shop", "b"))), "writer_poisoned");
-  assert.equal(service.gate.isClosed, true);
+  assert.ok(service.gate.isClosed);
   const body = Buffer.from(JSON.stringify(submittedBatch("shop", "c")));
   await assert.rejects(service.ingest(body), { code: "writer_poisoned" });
   await assert.rejects(service.retire("shop"), { code: "writer_poisoned" });
