@@ -6,7 +6,6 @@ import { setImmediate, setTimeout } from "node:timers/promises";
 import { makeIndex } from "../../src/log/sealing/index_merging.ts";
 import type { SealingOptions } from "../../src/log/sealing/sealer.ts";
 import { type MakerSettings, makeSegment } from "../../src/log/sealing/segment_maker.ts";
-import { SharedBacklog } from "../../src/log/sealing/throttle.ts";
 import type { Storage } from "../../src/log/storage/storage.ts";
 import type { SimulatedDisk } from "./simulated_disk.ts";
 
@@ -37,7 +36,7 @@ export class SealingSteps {
   /** Backlogs at which segments were made. */
   readonly backlogs: number[] = [];
   /** What the thread that makes a segment would see; null before the first. */
-  backlog: SharedBacklog | null = null;
+  backlog: Float64Array | null = null;
   /** Called before each segment is written. It may delay the write or throw. */
   beforeMake: () => Promise<void> | void = () => {};
   readonly #options: SealingStepsOptions;
@@ -75,9 +74,9 @@ export class SealingSteps {
     return (storage) => ({
       maker: {
         makeSegment: async (task) => {
-          this.backlog = new SharedBacklog(task.backlog);
+          this.backlog = new Float64Array(task.backlog);
           await this.beforeMake();
-          this.backlogs.push(this.backlog.value);
+          this.backlogs.push(this.backlog[0]!);
           const made = await makeSegment(storage, task, this.#options);
           this.#made += 1;
           return made;

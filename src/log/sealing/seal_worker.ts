@@ -6,17 +6,17 @@ import { fileStorage } from "../storage/file_storage.ts";
 import { makeIndex } from "./index_merging.ts";
 import type { SealRequest } from "./seal_thread.ts";
 import { type MadeSegment, makeSegment } from "./segment_maker.ts";
-import { SharedBacklog, startThrottle } from "./throttle.ts";
+import { startThrottle } from "./throttle.ts";
 
 const storage = fileStorage(workerData as string);
 
 answerRequests<SealRequest, MadeSegment | string | null>(async (request) => {
   if ("task" in request) {
-    const throttle = startThrottle(new SharedBacklog(request.task.backlog));
+    const throttle = startThrottle(new Float64Array(request.task.backlog));
     return { response: await makeSegment(storage, request.task, { throttle }) };
   }
   try {
-    await makeIndex(storage, request.plan, startThrottle({ value: request.plan.backlog }));
+    await makeIndex(storage, request.plan, startThrottle([request.plan.backlog]));
     return { response: null };
   } catch (error) {
     if (!(error instanceof CorruptLogError)) throw error;

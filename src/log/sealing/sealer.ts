@@ -44,7 +44,7 @@ import {
   makeSegment,
   type SegmentTask,
 } from "./segment_maker.ts";
-import { SharedBacklog, UNTHROTTLED_BACKLOG } from "./throttle.ts";
+import { UNTHROTTLED_BACKLOG } from "./throttle.ts";
 
 /** Rotated tails from which on new batches wait, since each stays open until sealed. */
 export const PENDING_FILES_MAX: number = 32;
@@ -94,7 +94,7 @@ export class Sealer {
   readonly #merges: BackgroundJobs;
   #manifest: Manifest;
   /** The backlog, as the thread that makes a segment sees it; 1 while nothing is appended. */
-  readonly #urgency = new SharedBacklog();
+  readonly #urgency = new Float64Array(new SharedArrayBuffer(Float64Array.BYTES_PER_ELEMENT));
   /** The seal of the second pending file, if it was begun. */
   #begun: Seal | null = null;
   /** End the waits for a seal. A promise for all would keep something of each that times out. */
@@ -154,7 +154,7 @@ export class Sealer {
 
   /** Starts background sealing if a file is waiting, or else hurries it. */
   start(): void {
-    this.#urgency.value = this.backlog;
+    this.#urgency[0] = this.backlog;
     this.#seals.start();
   }
 
@@ -260,7 +260,7 @@ export class Sealer {
     while (last()?.last_event_id !== seal.file.lastEventId) {
       // Sealing is unthrottled while nothing is appended, so that a backlog goes soon.
       const { lastEventId } = this.#files.tail;
-      this.#urgency.value = lastEventId === this.#lastAppended ? 1 : this.backlog;
+      this.#urgency[0] = lastEventId === this.#lastAppended ? 1 : this.backlog;
       this.#lastAppended = lastEventId;
       const previousHead = last()?.head ?? GENESIS_HEAD_HEX;
       const begun = startBytes === 0 ? seal.first : null;

@@ -29,7 +29,7 @@ export interface SegmentTask {
   previousHead: string;
   /** The temporary name of the segment, which must be free. */
   into: string;
-  /** The buffer of a `SharedBacklog`, which determines the throttle. */
+  /** Holds a double, the backlog, which determines the throttle. */
   backlog: SharedArrayBuffer;
 }
 

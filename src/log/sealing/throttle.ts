@@ -14,39 +14,17 @@ const WORK_SHARE_MIN = 1 / 8;
 
 const SLEEP_MS_MAX = 100;
 
-/** A backlog of 1 in shared memory, which holds integers. */
-const SHARED_ONE = 1024;
-
-/** A backlog that changes while a thread works. The buffer can be sent to the thread. */
-export class SharedBacklog {
-  readonly buffer: SharedArrayBuffer;
-  readonly #value: Int32Array;
-
-  constructor(buffer: SharedArrayBuffer = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)) {
-    this.buffer = buffer;
-    this.#value = new Int32Array(buffer);
-  }
-
-  get value(): number {
-    return Atomics.load(this.#value, 0) / SHARED_ONE;
-  }
-
-  set value(backlog: number) {
-    Atomics.store(this.#value, 0, Math.ceil(backlog * SHARED_ONE));
-  }
-}
-
 /**
  * Creates the throttle for a task that starts now.
- * @param backlog see `Sealer.backlog`, or that of merges.
+ * @param backlog see `Sealer.backlog`, or that of merges. It may change in shared memory.
  * @returns a function that blocks the thread in proportion to the work since its last call.
  */
-export function startThrottle(backlog: Readonly<{ value: number }>): () => void {
+export function startThrottle(backlog: ArrayLike<number>): () => void {
   const never = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   let sinceMs = performance.now();
   return () => {
     const workedMs = performance.now() - sinceMs;
-    const workShare = Math.min(Math.max(backlog.value / UNTHROTTLED_BACKLOG, WORK_SHARE_MIN), 1);
+    const workShare = Math.min(Math.max(backlog[0]! / UNTHROTTLED_BACKLOG, WORK_SHARE_MIN), 1);
     Atomics.wait(never, 0, 0, Math.min(workedMs * (1 / workShare - 1), SLEEP_MS_MAX));
     sinceMs = performance.now();
   };

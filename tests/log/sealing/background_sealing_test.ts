@@ -55,7 +55,7 @@ test("append() rotates tails while others wait to be sealed, which isBehind tell
     await append(log, batchId);
     assert.equal(log.sealer.isBehind, number >= PENDING_FILES_MAX);
   }
-  assert.ok(steps.backlog!.value >= 1, "the segment in progress began with less, and is hurried");
+  assert.ok(steps.backlog![0]! >= 1, "the segment in progress began with less, and is hurried");
   const pending = PENDING_FILES_MAX + 2;
   assert.deepEqual(filesOf(storage), { pending, segments: 0 });
   const idle = steps.nextIdle(storage);
