@@ -234,10 +234,13 @@ for (const [name, text] of NONSENSE) {
   });
 }
 
+/** Ends a client that asks for more than it should, which would otherwise wait for events. */
+const REFUSAL = refuse(400, "invalid_request");
+
 test("follow() throws its signal's abort reason while waiting for events", async () => {
   const abort = new AbortController();
   const reason = new Error("enough");
-  await withFakeService([lines([caughtUp(1)], "stay")], async ({ client, seen }) => {
+  await withFakeService([lines([caughtUp(1)], "stay"), REFUSAL], async ({ client, seen }) => {
     const iterating = (async () => {
       for await (const item of client.follow({ signal: abort.signal })) {
         if (item.type === "caught_up") abort.abort(reason);
@@ -254,7 +257,7 @@ test("follow() closes the connection when the caller leaves the loop", async () 
     response.once("close", closed.resolve);
     await lines([record("live", 1, 3)], "stay")(response, request);
   };
-  await withFakeService([reply], async ({ client }) => {
+  await withFakeService([reply, REFUSAL], async ({ client }) => {
     for await (const item of client.follow()) {
       if (item.type === "event") break;
     }
