@@ -4,8 +4,9 @@
  */
 import { randomBytes } from "node:crypto";
 import { statSync } from "node:fs";
-import { mkdir, open, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, open, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { loadConfig, readConfigFile, requireSupported } from "./config.ts";
 import { CONFIG_TEMPLATE } from "./config_template.ts";
 import {
   absolutePath,
@@ -58,10 +59,16 @@ function checkOwners({ dir, data, log }: DeploymentPaths): void {
 
 /** Validates the deployment and syncs it, since the run that created it may not have done so. */
 async function validate(paths: DeploymentPaths): Promise<InitOutcome> {
-  if (await readFile(paths.config, "utf8") !== CONFIG_TEMPLATE) {
-    throw operationalError(
-      `${paths.config}: exists and differs from the file that init writes; to keep it, run serve`,
-    );
+  const { config } = paths;
+  try {
+    if (await readConfigFile(config) !== CONFIG_TEMPLATE) {
+      requireSupported(await loadConfig(config), "serve");
+      const advice = "exists and differs from the file that init writes; to keep it, run serve";
+      throw operationalError(`${config}: ${advice}`);
+    }
+  } catch (error) {
+    // All refusals have the same exit status.
+    throw operationalError(describeError(error), error);
   }
   checkDeployment(paths);
   checkOwners(paths);

@@ -15,6 +15,7 @@ import { createServer } from "node:net";
 import { dirname, join } from "node:path";
 import process from "node:process";
 import { test } from "node:test";
+import { CONFIG_FILE_BYTES_MAX } from "../../src/commands/config.ts";
 import { CONFIG_TEMPLATE } from "../../src/commands/config_template.ts";
 import { CommandError, EXIT_FAILURE } from "../../src/commands/exit.ts";
 import { init } from "../../src/commands/init.ts";
@@ -148,6 +149,15 @@ for (const [name, culprit, entries] of UNCOMMITTED) {
 const COMMITTED: [name: string, culprit: string, moved: string, entries: Entries][] = [
   ["an edited configuration", "service.toml", "service.toml", {
     "service.toml": CONFIG_TEMPLATE.replace('token = ""', 'token = "x"'),
+  }],
+  ["a configuration that serve refuses", "[replay] max_limit must be at least 1", "service.toml", {
+    "service.toml": "[replay]\nmax_limit = 0\n",
+  }],
+  ["a configuration of another mode", "[security] mode locked is not supported", "service.toml", {
+    "service.toml": '[security]\nmode = "locked"\n',
+  }],
+  ["a configuration without bounds", "larger than 65536 bytes", "service.toml", {
+    "service.toml": "#".repeat(CONFIG_FILE_BYTES_MAX + 1),
   }],
   ["a configuration that is a symlink", "service.toml: is a symlink", "service.toml", {
     "service.toml": "-> moved",
