@@ -121,8 +121,12 @@ testPage(
 );
 
 testPage(
-  "the viewer's pause button, record history and lookup work from the keyboard",
+  "the viewer's pause button, record history and lookup work from the keyboard, at a low max_limit",
   async (served, page, open) => {
+    await served.stop();
+    await served.configure("default_limit = 1000", "default_limit = 100");
+    await served.configure("max_limit = 100000", "max_limit = 100");
+    await served.start();
     await append(served, "1", orders(10));
     await open();
     await untilShown(page, "#events", /"at":9/);

@@ -4,8 +4,6 @@ import { byId, committedAt, element, markOf } from "./elements.ts";
 import { readPage } from "./log_reader.ts";
 import { check } from "./check.ts";
 
-const PAGE_EVENTS_MAX = 200;
-
 export type RecordName = Pick<CommittedEvent, "source" | "stream" | "record_key">;
 
 export class History {
@@ -33,7 +31,7 @@ export class History {
     this.#summary.textContent = "Loading…";
     const record = this.#record;
     try {
-      const page = await readPage({ ...record, after: this.#after, limit: PAGE_EVENTS_MAX });
+      const page = await readPage({ ...record, after: this.#after });
       const items = await Promise.all(page.events.map(itemOf));
       if (record !== this.#record) return;
       this.#list.append(...items);
