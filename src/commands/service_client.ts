@@ -6,14 +6,15 @@ import { Buffer } from "node:buffer";
 import { write } from "node:fs";
 import { setTimeout } from "node:timers/promises";
 import { promisify } from "node:util";
-import { ConnectionError } from "../client/errors.ts";
+import { ConnectionError, EventLogError } from "../client/errors.ts";
 import { EventLogClient } from "../client/event_log_client.ts";
+import { systemCodeOf } from "../client/retry.ts";
 import type { EventLogClientOptions } from "../client/transport.ts";
 import { unixFetch } from "../client/unix_fetch.ts";
 import { errorCode } from "../log/storage/storage.ts";
 import { PROGRAM } from "./command_table.ts";
 import type { Config } from "./config.ts";
-import { operationalError } from "./exit.ts";
+import { operationalError, usageError } from "./exit.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** How long the first request waits for a socket, and for a response before that is reported. */
@@ -22,6 +23,7 @@ const SILENCE_MS = 1_000;
 /** How long a later request waits for a service that restarts. */
 const RESTART_WAIT_MS = 60_000;
 
+const BAD_REQUEST = 400;
 const STDOUT = 1;
 const FULL_PIPE_WAIT_MS = 1;
 const writeFile = promisify(write);
@@ -41,7 +43,10 @@ export async function runAsClient(
     const options = { attemptsMax: Infinity, socketWaitMs: RESTART_WAIT_MS };
     await use(clientOf(config, options), frontier);
   } catch (error) {
-    if (error !== stop.reason && errorCode(error) !== "EPIPE") throw error;
+    if (error === stop.reason || errorCode(error) === "EPIPE") return;
+    // A value that the service refuses is a bad argument.
+    const isRefused = error instanceof EventLogError && error.status === BAD_REQUEST;
+    throw isRefused ? usageError(error.message) : error;
   }
 }
 
@@ -76,7 +81,8 @@ async function firstAnswer(
     const options = { attemptsMax: 1, socketWaitMs: SERVICE_WAIT_MS };
     return await readFrontier(config, options, signal);
   } catch (error) {
-    if (!(error instanceof ConnectionError)) throw error;
+    // A service to which this user has no access need not be started.
+    if (!(error instanceof ConnectionError) || systemCodeOf(error) === "EACCES") throw error;
     // The message around the cause names the request, too.
     const { message } = error.cause instanceof Error ? error.cause : error;
     throw operationalError(`no service answers: ${message}; ${start}`, error);

@@ -3,10 +3,12 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { createWriteStream } from "node:fs";
-import { readFile, writeFile } from "node:fs/promises";
+import { chmod, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { type Deployment, withDeployment, withServing } from "../support/deployment.ts";
+import { skipLoudly } from "../faults/support/skip.ts";
+import { UNPRIVILEGED, whyPrivileged } from "../support/unprivileged.ts";
 import {
   type CliExit,
   signalChild,
@@ -220,6 +222,20 @@ for (const command of [["tail", "--follow"], ["streams"], ["append", "--source",
       assert.match(stderr, /^no service answers: .*; start one with: \S+ --config \S+ serve\n$/);
     }));
 }
+
+test("streams reports a socket without access, and a value that the service refuses", async (context) => {
+  const reason = await whyPrivileged();
+  if (reason !== null) return skipLoudly(context, reason);
+  await withServing(async (deployment) => {
+    const refused = await deployment.run(["streams", "--source=A"]);
+    assert.equal(refused.code, 2);
+    assert.match(refused.stderr, /^invalid_streams_request: source must match/);
+    await chmod(deployment.socketPath, 0o000);
+    const { code, stderr } = await deployment.run(["streams"], { wrapper: UNPRIVILEGED });
+    assert.equal(code, 1);
+    assert.match(stderr, /ground\.sock.*; run as the user that owns the deployment\n$/);
+  });
+});
 
 test("append refuses a directory as its standard input", () =>
   withDeployment(async (deployment) => {
