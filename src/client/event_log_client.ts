@@ -83,6 +83,7 @@ export class EventLogClient {
    */
   async append(batch: Batch, options: CallOptions = {}): Promise<Receipt> {
     refuseUnknown("append()", batch, "source batchId events precondition");
+    refuseUnknown("append()", options, "signal");
     if (!Array.isArray(batch.events)) throw new TypeError("append() expects an array of events");
     return await this.appendEncoded({ ...batch, events: batch.events.map(encodeEvent) }, options);
   }
@@ -103,6 +104,7 @@ export class EventLogClient {
    * response, returns `already_retired` with the same values.
    */
   async retire(source: string, options: CallOptions = {}): Promise<RetirementReceipt> {
+    refuseUnknown("retire()", options, "signal");
     const body = new TextEncoder().encode(JSON.stringify({ v: 1, source }));
     const request: ApiRequest = { method: "POST", path: "/v1/sources/retire", body };
     const receipt = await this.#transport.request(request, options.signal);

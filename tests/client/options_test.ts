@@ -11,7 +11,7 @@ import { collect, FakeTiming } from "./support/fake_service.ts";
 
 const client = new EventLogClient(() => assert.fail("nothing is sent"));
 /** The client without its types, as JavaScript callers use it. */
-const untyped = client as unknown as Record<string, (options: object) => unknown>;
+const untyped = client as unknown as Record<string, (...args: unknown[]) => unknown>;
 const reading = (method: string, options: object) => () =>
   collect(untyped[method]!(options) as AsyncIterable<unknown>);
 
@@ -54,6 +54,11 @@ const MISTAKES: [call: () => unknown, message: string][] = [
     "an event has no member recordKey; use record_key",
   ],
   [() => untyped.append!({ source: "a", batchId: "b" }), "append() expects an array of events"],
+  [
+    () => untyped.append!({ source: "a", batchId: "b", events: [] }, { signals: 1 }),
+    "append() has no option signals; use one of signal",
+  ],
+  [() => untyped.retire!("a", { signals: 1 }), "retire() has no option signals; use one of"],
   [() => untyped.writer!({ source: "a", batch_id: "b" }), "writer() has no option batch_id; use"],
   [() => untyped.writer!({}), "writer() needs a source"],
 ];
