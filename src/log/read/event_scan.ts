@@ -166,6 +166,7 @@ export class EventScan {
       const chunk = (await this.#chunks.next()).value;
       if (!chunk) return null;
       await this.#turn.next();
+      if (this.#client() === "gone") return null;
       this.#scannedBytes += chunk.length;
       const events = this.#takeEvents(chunk);
       if (events !== null) return this.#withoutRest(events, chunk);

@@ -18,7 +18,14 @@ import {
   testSeed,
 } from "../../../tools/support/random.ts";
 import { rotateOnly, sealAll } from "../../support/sealing.ts";
-import { joinPieces, openTestLog, readAll, tailOf, WHOLE } from "../../support/test_log.ts";
+import {
+  joinPieces,
+  logTree,
+  openTestLog,
+  readAll,
+  tailOf,
+  WHOLE,
+} from "../../support/test_log.ts";
 
 /** The start of the path of each file in a random log. */
 const FILES = [SEGMENTS_FOLDER, PENDING_FOLDER, TAIL_FILE];
@@ -174,6 +181,15 @@ test("EventScan fails when committed bytes disappear or change during the scan",
     else await file.write(Buffer.from("x"), lastByte);
     await assert.rejects(readAll(log.snapshot), /tail\.ndjson/, damage);
   }
+});
+
+test("EventScan.next() reads no more for a client that leaves while it waits for its turn", async () => {
+  const { log } = await openTestLog(new SimulatedDisk(await logTree([["a"]])));
+  let isHere = true;
+  const scan = new EventScan(log.snapshot, { ...WHOLE, client: () => isHere ? "here" : "gone" });
+  const reading = scan.next();
+  isHere = false;
+  assert.equal(await reading, null);
 });
 
 test("EventScan.next() returns an empty piece after a long read without a match", async () => {
