@@ -26,12 +26,6 @@ const UNITS_MS: Readonly<Record<string, number>> = {
 const LAST_WITHIN_MS = 10;
 const LAST_WITHIN_FACTOR = 4;
 
-/** Where printing starts: at a position, after some more events. */
-interface Start {
-  from: ReplayOptions;
-  skipped: number;
-}
-
 export async function tail(config: Config, options: Options, terminal: Terminal): Promise<void> {
   const { source, stream, "record-key": recordKey, kind } = options;
   const { last, ...position } = startOf(options);
@@ -116,14 +110,15 @@ function timeOf(text: string): number {
 
 /**
  * Finds the last events that match. The service reads only forwards, so looks at longer and longer
- * periods before the frontier until one has enough.
+ * periods before the frontier until one has enough. Returns where to read from, and how many events
+ * to skip there.
  */
 async function startOfLast(
   client: EventLogClient,
   frontier: string | null,
   all: ReplayOptions,
   last: number,
-): Promise<Start> {
+) {
   if (last === 0 || frontier === null) return { from: { ...all, after: frontier }, skipped: 0 };
   for (let withinMs = LAST_WITHIN_MS;; withinMs *= LAST_WITHIN_FACTOR) {
     const since = idTimeMs(frontier) - withinMs;
