@@ -32,7 +32,7 @@ export class ConnectionLimit {
     if (isDue && !isShort) this.#triedAt = this.#open;
     if ((isShort || this.#open >= this.#max) && !this.#closeOne()) return false;
     // Log files need the descriptors that are left.
-    if (isShort) { for (let n = 1; n < TRIAL_CONNECTIONS && this.#closeOne(); n++); }
+    for (let n = 1; isShort && n < TRIAL_CONNECTIONS && this.#closeOne(); n++);
     this.#open += 1;
     return true;
   }

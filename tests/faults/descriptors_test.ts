@@ -128,7 +128,6 @@ function setLimit(pid: number, limit: number): void {
   assert.equal(spawnSync("prlimit", [`--pid=${pid}`, `--nofile=${limit}:`]).status, 0);
 }
 
-/** Each client has a request that lasts. */
 const FOLLOW = "GET /v1/events?follow=true HTTP/1.1\r\nHost: x\r\n\r\n";
 
 test("serve takes as many clients as before once descriptors are free again", (context) => {
@@ -137,8 +136,8 @@ test("serve takes as many clients as before once descriptors are free again", (c
   return withServing(async ({ socketPath, serving: { child } }) => {
     /** Returns how many of a crowd are served. */
     const served = async () => {
-      const opening = Array.from({ length: CROWD }, () => RawConnection.open(socketPath, FOLLOW));
-      const clients = await Promise.all(opening);
+      const open = () => RawConnection.open(socketPath, FOLLOW);
+      const clients = await Promise.all(Array.from({ length: CROWD }, open));
       for (const client of clients) await client.receive(1);
       for (const client of clients) client.destroy();
       return clients.filter(({ received }) => received.length > 0).length;

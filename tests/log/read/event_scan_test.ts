@@ -18,14 +18,7 @@ import {
   testSeed,
 } from "../../../tools/support/random.ts";
 import { rotateOnly, sealAll } from "../../support/sealing.ts";
-import {
-  joinPieces,
-  logTree,
-  openTestLog,
-  readAll,
-  tailOf,
-  WHOLE,
-} from "../../support/test_log.ts";
+import { joinPieces, openTestLog, readAll, tailOf, WHOLE } from "../../support/test_log.ts";
 
 /** The start of the path of each file in a random log. */
 const FILES = [SEGMENTS_FOLDER, PENDING_FOLDER, TAIL_FILE];
@@ -184,7 +177,8 @@ test("EventScan fails when committed bytes disappear or change during the scan",
 });
 
 test("EventScan.next() reads no more for a client that leaves while it waits for its turn", async () => {
-  const { log } = await openTestLog(new SimulatedDisk(await logTree([["a"]])));
+  const { log } = await openTestLog(new SimulatedDisk());
+  await log.append([preparedBatch("a")]);
   let isHere = true;
   const scan = new EventScan(log.snapshot, { ...WHOLE, client: () => isHere ? "here" : "gone" });
   const reading = scan.next();
