@@ -75,10 +75,8 @@ test("PreparedRoom.prepare() waits while earlier batches use up the memory budge
 test("PreparedRoom.prepare() goes on with one body if two batches are released at once", async () => {
   const large = new Uint8Array(LIMIT_BYTES);
   let prepared = 0;
-  const room = new PreparedRoom(async () => {
-    prepared += 1;
-    return await Promise.resolve(preparedBatch("b"));
-  }, LIMIT_BYTES);
+  const prepare = () => Promise.resolve(preparedBatch(`${++prepared}`));
+  const room = new PreparedRoom(prepare, LIMIT_BYTES);
   const held = await Promise.all([room.prepare(EMPTY), room.prepare(EMPTY)]);
   const waiting = [room.prepare(large), room.prepare(large)];
   for (const { release } of held) release();

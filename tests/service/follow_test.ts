@@ -156,7 +156,7 @@ async function read(snapshot: LogSnapshot, position: FollowPosition, isWanted = 
 test("readFollowPage() returns its matches so far when it is canceled, and its position", async () => {
   const { snapshot, first } = await logOf([WANTED, LONG, LONG, WANTED]);
   let asked = 0;
-  const found = await read(snapshot, POSITION, () => asked++ < 2);
+  const found = await read(snapshot, POSITION, () => asked++ < 3);
   const { events } = JSON.parse(Buffer.from(found.page.record!).toString());
   assert.deepEqual(events.map((event: { event_id: string }) => event.event_id), [first]);
   assert.equal(found.page.lastEventId, first);
