@@ -75,8 +75,11 @@ export class SealedHistory {
   #segments: readonly Segment[] = [];
   #entries: readonly SegmentEntry[] = [];
   #parts: readonly Part[] = [];
-  /** For each scan, the segments that may match, by part. */
-  readonly #located = new WeakMap<EventFilter, Map<Part, Promise<ReadonlySet<number> | null>>>();
+  /**
+   * For each filter in use, by part: for each segment, 1 if it may match, or 0; null if all may. A
+   * set of numbers would be 20 times as large, and each of 4,096 followers may keep one.
+   */
+  readonly #located = new WeakMap<EventFilter, Map<Part, Promise<Uint8Array | null>>>();
   /** Runs whose segments have a damaged index. */
   readonly #givenUp = new Set<string>();
   /** Index files that are not in use. */
@@ -400,24 +403,27 @@ export class SealedHistory {
     if (part.level === 0) return true;
     const located = this.#located.get(filter) ?? new Map();
     this.#located.set(filter, located);
-    const locating: Promise<ReadonlySet<number> | null> = located.get(part) ??
-      this.#locate(part, filter);
+    const locating: Promise<Uint8Array | null> = located.get(part) ?? this.#locate(part, filter);
     located.set(part, locating);
-    return (await locating)?.has(number) ?? true;
+    return (await locating)?.[number - part.first] !== 0;
   }
 
-  /** Returns the segments of a part that may have matches; null if all may. */
-  async #locate(part: Part, filter: EventFilter): Promise<ReadonlySet<number> | null> {
-    let found = null as ReadonlySet<number> | null;
+  /** Returns which segments of a part may have matches; null if all may. */
+  async #locate(part: Part, filter: EventFilter): Promise<Uint8Array | null> {
+    const hashes = filterHashes(filter);
+    if (hashes.length === 0) return null;
+    /** For each segment, how many of the hashes it has, from the first on. */
+    const found = new Uint8Array(part.count);
     try {
-      for (const hash of filterHashes(filter)) {
-        const more = new Set(await this.#segmentsWith(part, "locations", hash));
-        found = found?.intersection(more) ?? more;
+      for (const [place, hash] of hashes.entries()) {
+        for (const number of await this.#segmentsWith(part, "locations", hash)) {
+          if (found[number - part.first] === place) found[number - part.first] = place + 1;
+        }
       }
     } catch (cause) {
       this.#lose(part, cause);
       return null;
     }
-    return found;
+    return found.map((count) => Number(count === hashes.length));
   }
 }
