@@ -181,6 +181,7 @@ const ATTACKS: Record<string, Attack> = {
     return repeat(target, () => slow);
   }],
   "large-events-2": [2, (target, client) => repeat(target, largeBatches(client))],
+  "stalled-follows-4000": [4000, (target) => unread(target, get("/v1/events?follow=true"))],
   "half-heads-2000": [2000, (target) => unread(target, "GET / HT")],
   "churn-1000": [1, churn],
   "unread-events-150": [

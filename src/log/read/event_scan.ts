@@ -162,6 +162,8 @@ export class EventScan {
     let missedBytes = 0;
     // What the caller has written fails in the next loop if the client is gone.
     if (this.#client() === "unknown") await setImmediate();
+    // Before the first block is read, since thousands may wait.
+    if (this.#scannedBytes === 0) await this.#turn.next();
     while (!this.#limitReached && this.#client() !== "gone") {
       const chunk = (await this.#chunks.next()).value;
       if (!chunk) return null;
