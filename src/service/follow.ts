@@ -306,10 +306,10 @@ async function readPage(
       release?.();
     };
     const isShort = (page.record?.length ?? 0) <= SHORT_RECORD_BYTES_MAX;
-    if (isShort) page.release();
-    if (isShort || release !== null) return page;
-    // One event: it is read again once there is memory, of which it holds none meanwhile.
+    if (!isShort && release !== null) return page;
     page.release();
+    if (isShort) return page;
+    // One event: it is read again once there is memory.
   }
 }
 
